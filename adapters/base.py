@@ -1,0 +1,162 @@
+"""The adapter protocol: what fits one claw to the suite, and all that a claw may differ in.
+
+The five methods of the paper (create the agent, send the task, back up the session, delete the agent,
+supply the container's arguments; Claw-SWE-Bench, section 2.2) plus what the suite's promises need: where
+the runtime is, which files the claw drops into the repository, what it says it used.
+Nothing in here starts a container: an adapter is handed a `Shell` into a running one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+STATE_DIR = "/claw"
+"""A folder inside the container, outside the repository, for the claw's config, state and session."""
+
+
+class NotInstalledError(LookupError):
+    """A claw's runtime was not found; the message says how to get it."""
+
+
+class BadOptionError(ValueError):
+    """The claw can't do what an option asks of it."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """An installed claw."""
+
+    version: str
+    location: Path
+    found_by: str
+    """What led to it: the name of an environment variable, or `clawbench install`."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A host folder that the container sees read-only."""
+
+    source: Path
+    target: str
+
+
+@dataclass(frozen=True)
+class ContainerArguments:
+    """What a claw's runtime needs of its container."""
+
+    mounts: tuple[Mount, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One case as the claw sees it."""
+
+    prompt: str
+    workdir: str
+    """The repository, inside the container."""
+    base_url: str
+    """The gateway's OpenAI-compatible address inside the container, ending in `/v1`."""
+    model: str
+    """The model's name as the claw must send it."""
+    timeout: float
+    """The budget: seconds of wall clock."""
+    max_turns: int
+    llm_no: int = 0
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How a command in the container ended."""
+
+    exit_code: int | None
+    """None where it was ended at its deadline."""
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the deadline ended it."""
+        return self.exit_code is None
+
+
+class Shell(Protocol):
+    """An adapter's hands inside the container."""
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        timeout: float,
+        environment: Mapping[str, str] | None = None,
+        workdir: str | None = None,
+    ) -> CommandResult:
+        """Run a command as root; at the deadline everything in the container is ended."""
+
+    def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
+        """Write files (relative path: content) below a folder, making folders on the way."""
+
+    def fetch(self, path: str, destination: Path) -> list[Path]:
+        """Copy a file or a whole folder out of the container, also after it was frozen.
+
+        Only regular files are copied, links are not followed. A path that does not exist gives [].
+        """
+
+
+@dataclass(frozen=True)
+class TokenUsage:
+    """Tokens in four classes that do not overlap; None is unknown, never 0."""
+
+    input: int | None = None
+    """Prompt tokens without the cached ones."""
+    cache_read: int | None = None
+    cache_write: int | None = None
+    output: int | None = None
+
+
+class Adapter(Protocol):
+    """One claw. Instances are stateless: everything about a case comes with the call."""
+
+    name: ClassVar[str]
+    install_hint: ClassVar[str]
+    """How a user gets the runtime."""
+    prompt_file: ClassVar[str]
+    """The template in `prompts/`; anything but `default.txt` may only add tool-name guidance."""
+    droppings: ClassVar[tuple[str, ...]]
+    """What the claw leaves in the repository: .gitignore-style patterns anchored at its root (`/memory/`)."""
+    min_memory: ClassVar[str]
+    """The least memory that the claw runs in, as Docker writes it (`512m`)."""
+    min_pids: ClassVar[int]
+
+    def runtime(self) -> Runtime:
+        """Find the installed runtime, without starting anything slow.
+
+        Raises:
+            NotInstalledError: it was not found, or what a variable names is not it.
+        """
+
+    def container_arguments(self) -> ContainerArguments:
+        """Read-only mounts and environment for the runtime (raises NotInstalledError)."""
+
+    def create_agent(self, shell: Shell, task: Task) -> None:
+        """Render the config against the gateway and write it below `STATE_DIR`."""
+
+    def send_task(self, shell: Shell, task: Task) -> CommandResult:
+        """Run the claw headless on the prompt and return when it ended or its budget was used up.
+
+        Raises:
+            BadOptionError: the prompt or an option is one that this claw can't take.
+        """
+
+    def backup_session(self, shell: Shell, destination: Path) -> None:
+        """Copy the session's files, whole, to a folder on the host; the container may be frozen."""
+
+    def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
+        """What the claw itself says that it used, from its session or output; None if it doesn't tell."""
+
+    def delete_agent(self, shell: Shell) -> None:
+        """Remove what `create_agent` made outside the container, if anything."""
