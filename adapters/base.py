@@ -139,6 +139,9 @@ class Adapter(Protocol):
             NotInstalledError: it was not found, or what a variable names is not it.
         """
 
+    def config_file(self) -> Path:
+        """The config template in use; its content tells two settings of the claw apart."""
+
     def container_arguments(self) -> ContainerArguments:
         """Read-only mounts and environment for the runtime (raises NotInstalledError)."""
 

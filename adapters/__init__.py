@@ -1,0 +1,1 @@
+"""The claws: a protocol, a registry by name, one file per claw."""

@@ -1,0 +1,102 @@
+"""nanobot's config: what a file in `claw_configs/nanobot/` may set, and what the suite sets over it.
+
+A user's own file can tune the agent and its file and shell tools. Where the model is, which one, how many
+rounds, and the tools that reach out of the case are the suite's; other keys are refused, so no secret in a
+file that was once a real nanobot config gets into a container.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from adapters.base import BadOptionError, Task
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
+
+
+class AgentDefaults(_Settings):
+    """`agents.defaults`; what is not set is nanobot's own default."""
+
+    max_tokens: int = 8192
+    context_window_tokens: int = 600_000
+    """Bytes in effect: without a network nanobot has no tokenizer and takes a byte for a token, so this
+    stands for a window of about 200,000 tokens."""
+    temperature: float = 0.1
+    idle_compact_after_minutes: int = 0
+    """0: a case is one task, there is nothing to compact between messages."""
+    timezone: str = "UTC"
+    reasoning_effort: str | None = None
+    max_tool_result_chars: int = 16_000
+    provider_retry_mode: Literal["standard", "persistent"] = "standard"
+    disabled_skills: list[str] = Field(default_factory=list)
+
+
+class ShellTool(_Settings):
+    """`tools.exec`."""
+
+    enable: Literal[True] = True
+    timeout: int = 60
+    """Seconds that a command may take where the model names no timeout; 0 is no limit."""
+    deny_patterns: list[str] = Field(default_factory=list)
+
+
+class Tools(_Settings):
+    """`tools`."""
+
+    shell: ShellTool = Field(default_factory=ShellTool, alias="exec")
+    restrict_to_workspace: bool = False
+
+
+class Agents(_Settings):
+    """`agents`."""
+
+    defaults: AgentDefaults = Field(default_factory=AgentDefaults)
+
+
+class NanobotSettings(_Settings):
+    """A whole file."""
+
+    agents: Agents = Field(default_factory=Agents)
+    tools: Tools = Field(default_factory=Tools)
+
+
+def read_settings(file: Path) -> NanobotSettings:
+    """The settings in a file.
+
+    Raises:
+        BadOptionError: it is not JSON, or sets something that is not a setting.
+    """
+    try:
+        return NanobotSettings.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadOptionError(f"{file}: {where or 'the file'}: {first['msg']}") from error
+
+
+def render_config(settings: NanobotSettings, task: Task, variables: list[str]) -> dict[str, Any]:
+    """The config for one task, as the object that goes into its config file.
+
+    Args:
+        settings: What a file set.
+        task: Where the model is, which one, how many rounds.
+        variables: Names of the container's environment variables that the shell tool hands on; nanobot
+            would hide even the PATH of an image's toolchains.
+    """
+    config: dict[str, Any] = settings.model_dump(by_alias=True)
+    config["agents"]["defaults"] |= {
+        "workspace": task.workdir,
+        "provider": "custom",
+        "model": task.model,
+        "maxToolIterations": task.max_turns,
+    }
+    config["tools"]["exec"]["allowedEnvKeys"] = variables
+    config["tools"] |= {"web": {"enable": False}, "cliApps": {"enable": False}, "my": {"enable": False}}
+    config["providers"] = {"custom": {"apiKey": "placeholder", "apiBase": task.base_url}}
+    return config

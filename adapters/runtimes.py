@@ -1,0 +1,99 @@
+"""Where claws' runtimes are on the host, and which Python runs them inside a container.
+
+`CLAWBENCH_HOME` (default: `.claws` in the checkout) holds what `clawbench install` installs.
+`CLAW_PYTHON_HOME` names a standalone Python tree that is mounted into the containers whose image has no
+fitting Python of its own; without it the image's `python3` runs the claw, and that is the one of the
+embedded task set's base image.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.base import Mount, NotInstalledError
+
+IMAGE_PYTHON = "3.11"
+"""The Python of the embedded task set's base image (Debian 12)."""
+MARKER = "clawbench-runtime.json"
+"""Written last into an installed runtime's folder: a folder without it is no install."""
+PACKAGES = "site-packages"
+"""The folder of a runtime that Python imports from."""
+
+_PYTHON_MOUNT = "/opt/claw/python"
+
+
+@dataclass(frozen=True)
+class ContainerPython:
+    """The Python that runs a claw inside a container."""
+
+    version: str
+    """Major and minor, as in `3.11`."""
+    command: str
+    """What to run it by, inside the container."""
+    mounts: tuple[Mount, ...]
+
+
+def home() -> Path:
+    """The folder of installed runtimes; it need not exist."""
+    override = os.environ.get("CLAWBENCH_HOME")
+    return Path(override).expanduser().absolute() if override else Path(__file__).parents[1] / ".claws"
+
+
+def container_python() -> ContainerPython:
+    """The image's own `python3`, or the tree that `CLAW_PYTHON_HOME` names.
+
+    Raises:
+        NotInstalledError: `CLAW_PYTHON_HOME` is set and names no Python tree.
+    """
+    override = os.environ.get("CLAW_PYTHON_HOME")
+    if not override:
+        return ContainerPython(IMAGE_PYTHON, "python3", ())
+    tree = Path(override).expanduser().resolve()
+    versions = [
+        match[1]
+        for path in sorted(tree.glob("bin/python3.*"))
+        if (match := re.fullmatch(r"python(3\.\d+)", path.name))
+    ]
+    if len(versions) != 1:
+        raise NotInstalledError(
+            f"CLAW_PYTHON_HOME={override} is no standalone Python tree, which has exactly one bin/python3.N; "
+            "`uv python install 3.12` makes such a tree"
+        )
+    command = f"{_PYTHON_MOUNT}/bin/python{versions[0]}"
+    return ContainerPython(versions[0], command, (Mount(tree, _PYTHON_MOUNT),))
+
+
+def installed_folder(name: str, version: str, python: str) -> Path:
+    """Where `clawbench install` puts a Python claw's runtime.
+
+    Args:
+        name: The claw.
+        version: The claw's version.
+        python: The Python that will run it, as in `3.11`: compiled packages fit one version only.
+    """
+    return home() / name / f"{version}-py{python}"
+
+
+def packages_of(environment: Path, package: str) -> Path | None:
+    """The folder that a package is imported from, in a `pip install --target` folder or a venv."""
+    candidates = (
+        environment,
+        environment / PACKAGES,
+        *sorted(environment.glob("lib/python3*/site-packages")),
+    )
+    return next((folder for folder in candidates if (folder / package / "__init__.py").is_file()), None)
+
+
+def distribution_version(packages: Path, distribution: str) -> str:
+    """The version of a distribution (name as in its folder: `nanobot_ai`), from its metadata's name.
+
+    Raises:
+        NotInstalledError: no metadata of it is there.
+    """
+    names = [path.name for path in packages.glob(f"{distribution}-*.dist-info")]
+    if not names:
+        raise NotInstalledError(f"{packages} has no metadata of {distribution}, so its version is unknown")
+    return names[0].removeprefix(f"{distribution}-").removesuffix(".dist-info")
