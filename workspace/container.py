@@ -1,0 +1,333 @@
+"""One case's containers: the workspace with no network but loopback, and the forwarder that shares it.
+
+The forwarder is the one way out: it listens on loopback inside the workspace's network namespace and hands the
+bytes to this case's gateway socket, which only it has mounted. A command that reaches its deadline is ended by
+ending the workspace itself, by the engine: every process in it goes, whatever the agent did to `kill` or to its
+own parents, and the file system stays to be exported.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import docker
+from docker.errors import APIError, NotFound
+from docker.models.containers import Container
+
+from workspace.archive import open_archive
+from workspace.errors import WorkspaceError
+from workspace.owner import KEPT
+from workspace.prepare import WORKDIR, PreparedImage, put_files, script
+
+GATEWAY_PORT = 41411
+_SOCKET_MOUNT = "/gateway"
+_NEEDED_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
+"""What package managers, test suites and `su` need of root; nothing that reaches past the container."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a workspace may use."""
+
+    pids: int = 300
+    memory: str = "8g"
+    """As Docker writes it; there is no swap beyond it."""
+
+    @classmethod
+    def from_environment(cls) -> Limits:
+        """The limits that CLAW_PIDS_LIMIT and CLAW_CONTAINER_MEMORY set, defaults elsewhere.
+
+        Raises:
+            ValueError: one of them is not a limit.
+        """
+        pids = os.environ.get("CLAW_PIDS_LIMIT", str(cls.pids))
+        memory = os.environ.get("CLAW_CONTAINER_MEMORY", cls.memory).lower()
+        if not pids.isdigit() or int(pids) < 1:
+            raise ValueError(f"CLAW_PIDS_LIMIT={pids!r}: must be a whole number above 0")
+        if not memory.rstrip("bkmg").isdigit() or len(memory) - len(memory.rstrip("bkmg")) > 1:
+            raise ValueError(f"CLAW_CONTAINER_MEMORY={memory!r}: must be like 8g, 512m or bytes")
+        return cls(int(pids), memory)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended."""
+
+    exit_code: int | None
+    """None where it was ended at its deadline."""
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the deadline ended it."""
+        return self.exit_code is None
+
+
+@dataclass
+class Workspace:
+    """A running workspace; made by `open_workspace`."""
+
+    container: Container
+    _stopped: bool = field(default=False, init=False)
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        timeout: float,
+        environment: Mapping[str, str] | None = None,
+        workdir: str | None = None,
+        logs: tuple[Path, Path] | None = None,
+    ) -> Result:
+        """Run a command as root.
+
+        Args:
+            command: the program and its arguments.
+            timeout: seconds; at the end of them the workspace is ended with all its processes.
+            environment: on top of the container's own.
+            workdir: where it starts; the repository where not given.
+            logs: files that stdout and stderr are written to as they come.
+
+        Raises:
+            WorkspaceError: the container ended under the command, other than by the deadline or for memory.
+        """
+        api = self.container.client.api
+        ended = threading.Event()
+
+        def end() -> None:
+            ended.set()
+            self.end()
+
+        with ExitStack() as stack:
+            sinks = [stack.enter_context(path.open("wb")) for path in logs or ()]
+            execution = api.exec_create(
+                self.container.id,
+                list(command),
+                environment=dict(environment or {}),
+                workdir=workdir or WORKDIR,
+                user="root",
+            )["Id"]
+            began = time.monotonic()
+            deadline = threading.Timer(timeout, end)
+            deadline.daemon = True
+            stack.callback(deadline.cancel)
+            deadline.start()
+            stdout, stderr = _collect(api.exec_start(execution, stream=True, demux=True), sinks)
+        seconds = time.monotonic() - began
+        if ended.is_set():
+            self._wait_until_ended()
+            return Result(None, stdout, stderr, seconds)
+        code = api.exec_inspect(execution)["ExitCode"]
+        self.container.reload()
+        state = self.container.attrs["State"]
+        if not state["Running"] and not state["OOMKilled"]:
+            raise WorkspaceError(
+                f"the container ended under {command[0]} (exit code {state['ExitCode']}): the engine was "
+                "restarted, or something outside removed it. Run the same command again."
+            )
+        return Result(137 if code is None else int(code), stdout, stderr, seconds)
+
+    def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
+        """Write files below a folder, making folders on the way."""
+        base = folder.strip("/")
+        put_files(self.container, "/", {f"{base}/{name}": data for name, data in files.items()}, mode)
+
+    def fetch(self, path: str, destination: Path) -> list[Path]:
+        """Copy a file or a folder's regular files to the host, running or ended; links are left out.
+
+        Returns:
+            what was copied; nothing where there is no such path.
+        """
+        copied: list[Path] = []
+        with suppress(NotFound), open_archive(self.container, path) as archive:
+            for member in archive:
+                # a link's target would be the host's when it is read there
+                source = archive.extractfile(member) if member.isfile() else None
+                inner = Path(*Path(member.name).parts[1:]) if "/" in member.name else Path(member.name)
+                if source is None or ".." in inner.parts or inner.is_absolute():
+                    continue
+                target = destination / inner
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as sink:
+                    shutil.copyfileobj(source, sink)
+                copied.append(target)
+        return copied
+
+    def end(self) -> None:
+        """End every process in the workspace; the file system stays as it is."""
+        try:
+            self.container.kill()
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != 409:  # not running (any more)
+                raise
+
+    def freeze(self) -> None:
+        """End every process and wait until none is left, so that nothing changes under the export."""
+        self.end()
+        self._wait_until_ended()
+
+    def _wait_until_ended(self) -> None:
+        self.container.wait(timeout=60)
+
+
+def _collect(
+    stream: Iterator[tuple[bytes | None, bytes | None]], sinks: Sequence[BinaryIO], most: int = 16 << 20
+) -> tuple[bytes, bytes]:
+    """Gather both streams; what is beyond `most` bytes of one goes to its file alone."""
+    gathered = (bytearray(), bytearray())
+    for chunks in stream:
+        for number, chunk in enumerate(chunks):
+            if chunk:
+                if sinks:
+                    sinks[number].write(chunk)
+                    sinks[number].flush()
+                gathered[number].extend(chunk[: max(0, most - len(gathered[number]))])
+    return bytes(gathered[0]), bytes(gathered[1])
+
+
+@contextmanager
+def open_workspace(
+    client: docker.DockerClient,
+    prepared: PreparedImage,
+    *,
+    name: str,
+    labels: Mapping[str, str],
+    limits: Limits,
+    gateway_socket: Path | None,
+    mounts: Mapping[str, str],
+    environment: Mapping[str, str],
+    keep: Keep,
+    egress: bool = False,
+) -> Iterator[Workspace]:
+    """A fresh workspace, removed at the end whatever happened.
+
+    Args:
+        client: the engine.
+        prepared: the image.
+        name: the container's name; the forwarder's is made from it.
+        labels: of the run and the case.
+        limits: pids and memory.
+        gateway_socket: the case's socket; alone in its folder, which the forwarder gets. None: no way out.
+        mounts: host folder by container folder, read-only.
+        environment: of every process in it.
+        keep: asked at the end whether the workspace stays for looking into.
+        egress: an open network, for users who said so aloud.
+
+    Raises:
+        WorkspaceError: the engine could not start it.
+    """
+    with ExitStack() as stack:
+        container = _create(
+            client,
+            prepared.image_id,
+            stack,
+            keep,
+            name=name,
+            labels=labels,
+            # an init reaps what agents leave behind
+            init=True,
+            entrypoint=["/bin/sh", "-c", "while :; do sleep 3600 & wait; done"],
+            network_mode="bridge" if egress else "none",
+            pids_limit=limits.pids,
+            mem_limit=limits.memory,
+            memswap_limit=limits.memory,
+            cap_add=_NEEDED_CAPABILITIES,
+            working_dir=WORKDIR,
+            environment=dict(environment),
+            hostname="workspace",
+            volumes={source: {"bind": target, "mode": "ro"} for target, source in mounts.items()},
+        )
+        _start(container)
+        if gateway_socket is not None:
+            forwarder = _create(
+                client,
+                prepared.image_id,
+                stack,
+                Keep(),
+                name=f"{name}-forwarder",
+                labels=labels,
+                init=True,
+                entrypoint=[
+                    "perl",
+                    "-e",
+                    script("forwarder.pl"),
+                    str(GATEWAY_PORT),
+                    f"{_SOCKET_MOUNT}/{gateway_socket.name}",
+                ],
+                network_mode=f"container:{container.id}",
+                pids_limit=200,
+                mem_limit="512m",
+                memswap_limit="512m",
+                read_only=True,
+                working_dir="/",
+                # the socket's owner, because without capabilities root may not open another's
+                user=f"{os.getuid()}:{os.getgid()}",
+                volumes={str(gateway_socket.parent): {"bind": _SOCKET_MOUNT, "mode": "rw"}},
+            )
+            _start(forwarder)
+            _wait_until_ready(forwarder)
+        yield Workspace(container)
+
+
+@dataclass
+class Keep:
+    """Whether a workspace stays when its case is over; set while the case runs."""
+
+    keep: bool = False
+
+
+def _create(
+    client: docker.DockerClient, image: str, stack: ExitStack, keep: Keep, **settings: object
+) -> Container:
+    try:
+        container = client.containers.create(
+            image,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            **settings,  # type: ignore[arg-type]
+        )
+    except APIError as error:
+        raise WorkspaceError(f"the engine could not create a container: {error.explanation}") from error
+    stack.callback(_remove, container, keep)
+    return container
+
+
+def _remove(container: Container, keep: Keep) -> None:
+    if keep.keep:
+        return
+    with suppress(NotFound):
+        container.remove(force=True, v=True)
+
+
+def _start(container: Container) -> None:
+    try:
+        container.start()
+    except APIError as error:
+        raise WorkspaceError(f"the engine could not start a container: {error.explanation}") from error
+
+
+def _wait_until_ready(forwarder: Container) -> None:
+    said = b""
+    for chunk in forwarder.logs(stream=True, follow=True):
+        said += chunk
+        if b"ready\n" in said:
+            return
+    raise WorkspaceError(
+        f"the forwarder to the gateway did not start: {said.decode(errors='replace').strip()[-300:]}. "
+        "The instance's image must have perl, as every Debian and Ubuntu image has."
+    )
+
+
+__all__ = ["GATEWAY_PORT", "KEPT", "Keep", "Limits", "Result", "Workspace", "open_workspace"]

@@ -1,0 +1,263 @@
+"""Taking the patch from repository state: exact, in bytes, and by the host's own git.
+
+Nothing that an agent can touch takes part: not the container's git, config, hooks, attributes, index nor its
+`.git`. The final tree is put together on the host from the start tree and the changed files, and the patch
+is git's difference of the two. Before it is handed on, the uncleaned patch is applied to the start tree and must give the
+final tree exactly.
+
+What is left out of the patch is listed with its reason: new files that the repository's `.gitignore` files
+name as the agent left them (so the caches that test tools hide from git stay out, as with `git add`), what
+git can't hold, and the claw's own droppings.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from docker.models.containers import Container
+
+from workspace.attributes import Conversions
+from workspace.changes import ChangeReader, Changes, FinalFile
+from workspace.errors import ExportError
+from workspace.ignore import IgnoreRules, matching
+from workspace.prepare import WORKDIR
+from workspace.start_tree import GITLINK, Entry, StartTree, git
+
+_GONE = Entry("0", "0" * 40)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Something that the agent left and the patch does not carry."""
+
+    path: str
+    """As git quotes it where it is not plain text; a folder ends with `/`."""
+    reason: str
+    files: int = 1
+
+
+@dataclass(frozen=True)
+class Export:
+    """An exported patch."""
+
+    raw: str
+    """All that changed. Files that are not UTF-8 are in git's binary form, so that a prediction, which is
+    JSON, carries them whole."""
+    patch: str
+    """`raw` without the claw's droppings: what is judged."""
+    dropped: tuple[Dropped, ...]
+    droppings: tuple[str, ...]
+    """The files (relative paths) of the claw that were saved to the folder given."""
+    changed_files: int
+    start_tree: str
+    final_tree: str
+    seconds: float
+
+
+def export(
+    container: Container,
+    start: StartTree,
+    *,
+    droppings: Sequence[str],
+    save_droppings_to: Path,
+    native_diff: bool,
+    workdir: str = WORKDIR,
+) -> Export:
+    """Export what was done in a container.
+
+    Args:
+        container: ended; every process in it is gone.
+        start: what the patch is taken against.
+        droppings: the claw's own files, as .gitignore patterns from the repository's root; a file that the
+            start commit tracks is never one of them.
+        save_droppings_to: a folder on the host, made where needed.
+        native_diff: see `ChangeReader`.
+        workdir: the repository, inside the container.
+
+    Raises:
+        ExportError: the patch does not give the final tree.
+    """
+    began = time.monotonic()
+    scratch = Path(tempfile.mkdtemp(prefix="clawbench-export-"))
+    try:
+        return _Exporter(start, scratch).run(
+            container, droppings, save_droppings_to, workdir, native_diff=native_diff, began=began
+        )
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Exporter:
+    """One export: a repository of its own that borrows the start tree's objects, and what is put into it."""
+
+    def __init__(self, start: StartTree, scratch: Path) -> None:
+        self._start = start
+        self._scratch = scratch
+        self._git_dir = scratch / "repository.git"
+        self._contents = scratch / "contents"
+        self._contents.mkdir()
+        # nothing is ever written to the shared repository, so nothing there needs a lock or cleaning up
+        shutil.copytree(start.repository, self._git_dir, ignore=shutil.ignore_patterns("objects"))
+        (self._git_dir / "objects" / "info").mkdir(parents=True)
+        (self._git_dir / "objects" / "info" / "alternates").write_text(f"{start.repository / 'objects'}\n")
+        (self._git_dir / "info").mkdir(exist_ok=True)
+        shutil.copyfile(start.exclude, self._git_dir / "info" / "exclude")
+
+    def run(
+        self,
+        container: Container,
+        patterns: Sequence[str],
+        save_droppings_to: Path,
+        workdir: str,
+        *,
+        native_diff: bool,
+        began: float,
+    ) -> Export:
+        def rules(changes: Changes) -> IgnoreRules:
+            return IgnoreRules(self._git_dir, self._start, changes, self._scratch / "rules")
+
+        reader = ChangeReader(container, self._start, self._contents, rules, workdir, native_diff=native_diff)
+        changes = reader.read()
+        dropped = [*_summarised(changes.ignored, "ignored by the repository's own rules")]
+        dropped += self._leave_out_unfit(changes)
+        final = self._final_entries(changes)
+        new = {path for path in final if path not in self._start.entries}
+        droppings = matching(self._git_dir, patterns, new, self._scratch / "droppings")
+        dropped += _summarised(droppings, "left by the claw itself")
+        tree, raw = self._difference(final)
+        self._check(raw, tree)
+        kept = {path: entry for path, entry in final.items() if path not in droppings}
+        _, patch = self._difference(kept) if droppings else (tree, raw)
+        saved = _save({path: changes.files[path] for path in droppings}, save_droppings_to)
+        return Export(
+            raw.decode(),
+            patch.decode(),
+            tuple(sorted(dropped, key=lambda item: item.path)),
+            saved,
+            len(kept),
+            self._start.tree,
+            tree,
+            time.monotonic() - began,
+        )
+
+    def _leave_out_unfit(self, changes: Changes) -> list[Dropped]:
+        """Take out what no patch against the start commit can carry."""
+        submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
+        reasons: dict[str, set[bytes]] = {
+            "not a file: git can't hold pipes, sockets and devices": changes.special
+        }
+        for path, file in list(changes.files.items()):
+            parts = path.split(b"/")
+            if any(part.lower() == b".git" for part in parts):
+                reason = "part of another repository's .git"
+            elif parts[-1].lower() == b".gitmodules" and file.mode == "120000":
+                reason = "git takes no link as .gitmodules"
+            elif any(b"/".join(parts[:depth]) in submodules for depth in range(1, len(parts) + 1)):
+                reason = "inside a submodule, which is a repository of its own"
+            elif path in self._start.untracked:
+                reason = "a file of the image that no commit knows: a patch can't change it"
+            else:
+                continue
+            del changes.files[path]
+            reasons.setdefault(reason, set()).add(path)
+        return [row for reason, paths in reasons.items() for row in _summarised(paths, reason)]
+
+    def _final_entries(self, changes: Changes) -> dict[bytes, Entry]:
+        """What differs from the start tree, by path."""
+        paths = sorted(changes.files)
+        names = "".join(f"{changes.files[path].content}\n" for path in paths).encode()
+        hashed = git(self._git_dir, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names)
+        ids = dict(zip(paths, hashed.decode().split(), strict=True))
+        entries = {path: Entry(changes.files[path].mode, ids[path]) for path in paths}
+        known = self._start.entries
+        conversions = Conversions(self._git_dir, self._start, self._scratch / "attributes")
+        touched = [path for path, entry in entries.items() if path in known and entry != known[path]]
+        for path, object_id in conversions.stored_as(touched, changes.files).items():
+            entries[path] = Entry(entries[path].mode, object_id)
+        final = {path: entry for path, entry in entries.items() if known.get(path) != entry}
+        return {**dict.fromkeys(changes.deleted, _GONE), **final}
+
+    def _difference(self, final: dict[bytes, Entry]) -> tuple[str, bytes]:
+        """The tree with these entries, and the patch to it, which is always UTF-8."""
+        tree = self._tree(final)
+        patch = self._diff(self._start.tree, tree)
+        try:
+            patch.decode()
+        except UnicodeDecodeError:
+            text = {path: entry for path, entry in final.items() if self._is_utf8(path, entry)}
+            middle = self._tree(text)
+            patch = self._diff(self._start.tree, middle) + self._diff(middle, tree, binary=True)
+        return tree, patch
+
+    def _tree(self, final: dict[bytes, Entry]) -> str:
+        index = self._scratch / "index"
+        index.unlink(missing_ok=True)
+        git(self._git_dir, "read-tree", self._start.tree, index=index)
+        # what goes away goes first: a file may stand where a folder was
+        rows = sorted(final.items(), key=lambda item: item[1] != _GONE)
+        feed = b"".join(f"{entry.mode} {entry.object_id}\t".encode() + path + b"\0" for path, entry in rows)
+        git(self._git_dir, "update-index", "-z", "--index-info", stdin=feed, index=index)
+        return git(self._git_dir, "write-tree", index=index).decode().strip()
+
+    def _diff(self, before: str, after: str, *, binary: bool = False) -> bytes:
+        attributes = self._scratch / "binary-attributes"
+        attributes.write_text("* -diff\n" if binary else "")
+        # no rename detection: plain `patch`, the official harness's last resort, can't follow renames
+        options = ["--patch", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"]
+        config = {"core.attributesFile": str(attributes), "core.quotePath": "true"}
+        return git(self._git_dir, "diff-tree", "-r", *options, before, after, config=config)
+
+    def _is_utf8(self, path: bytes, entry: Entry) -> bool:
+        sides = [side for side in (self._start.entries.get(path), entry) if side and side != _GONE]
+        try:
+            for side in sides:
+                git(self._git_dir, "cat-file", "blob", side.object_id).decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    def _check(self, patch: bytes, tree: str) -> None:
+        """Apply the uncleaned patch to the start tree: it must give the final tree exactly."""
+        index = self._scratch / "check"
+        git(self._git_dir, "read-tree", self._start.tree, index=index)
+        if patch:
+            git(self._git_dir, "apply", "--cached", "--whitespace=nowarn", "-", stdin=patch, index=index)
+        applied = git(self._git_dir, "write-tree", index=index).decode().strip()
+        if applied != tree:
+            raise ExportError(f"the exported patch gives tree {applied}, but the agent left {tree}")
+
+
+def _save(droppings: dict[bytes, FinalFile], folder: Path) -> tuple[str, ...]:
+    """Keep the claw's droppings as artifacts, links as plain files that hold their target."""
+    saved = []
+    for path, file in sorted(droppings.items()):
+        target = folder / os.fsdecode(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file.content, target)
+        saved.append(quoted(path))
+    return tuple(saved)
+
+
+def quoted(path: bytes) -> str:
+    """A path as text: itself where it is UTF-8 without control characters, else with backslash escapes."""
+    try:
+        text = path.decode()
+    except UnicodeDecodeError:
+        return path.decode("utf-8", "backslashreplace")
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
+
+
+def _summarised(paths: Iterable[bytes], reason: str, most: int = 200) -> list[Dropped]:
+    """One row a path, or where they are many, one row a top folder with its count."""
+    paths = sorted(paths)
+    if len(paths) <= most:
+        return [Dropped(quoted(path), reason) for path in paths]
+    tops = Counter(path.partition(b"/")[0] + (b"/" if b"/" in path else b"") for path in paths)
+    return [Dropped(quoted(top), reason, count) for top, count in tops.items()]

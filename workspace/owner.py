@@ -1,0 +1,92 @@
+"""Whose container is this? Labels name the process that made it; the next run removes what has no owner left.
+
+A process is known by machine, pid and start time, so that neither a reused pid nor another machine that
+shares the engine is mistaken for an owner that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, NotFound
+
+OWNER = "clawbench.owner"
+RUN = "clawbench.run"
+CASE = "clawbench.case"
+KEPT = "clawbench.kept"
+
+
+@cache
+def _machine() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _started(pid: int) -> str | None:
+    """The start time of a process in clock ticks since boot, or None where there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # the command's name stands in parentheses and may hold anything, spaces and parentheses included
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] == "Z":
+        return None
+    return fields[19]
+
+
+def this_process() -> str:
+    """The label's value for containers that this process makes."""
+    pid = os.getpid()
+    return f"{_machine()}:{pid}:{_started(pid)}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether the process that a label names has ended (False where it can't be told from here)."""
+    machine, _, rest = owner.partition(":")
+    pid, _, started = rest.partition(":")
+    if machine != _machine():
+        # another boot of this machine, or another machine on a shared engine: of the two only the first
+        # is certain to be gone, and they can't be told apart, so only a container that no longer runs goes
+        return False
+    return not pid.isdigit() or _started(int(pid)) != started
+
+
+def labels(run_id: str, case_id: str = "") -> dict[str, str]:
+    """The labels for a container of this process."""
+    return {OWNER: this_process(), RUN: run_id, CASE: case_id}
+
+
+def sweep(client: docker.DockerClient) -> list[str]:
+    """Remove the containers of runs whose owner is gone; running runs and kept containers stay.
+
+    Returns:
+        the names of what was removed.
+    """
+    removed = []
+    for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
+        found: Mapping[str, str] = container.labels
+        if found.get(KEPT) or not _abandoned(found.get(OWNER, ""), container.status):
+            continue
+        try:
+            container.remove(force=True, v=True)
+        except NotFound:
+            continue
+        except APIError as error:
+            if error.status_code == 409:  # another run sweeps it at this moment
+                continue
+            raise
+        removed.append(str(container.name))
+    return removed
+
+
+def _abandoned(owner: str, status: str) -> bool:
+    if not owner:
+        return False
+    if is_gone(owner):
+        return True
+    other_boot = owner.partition(":")[0] != _machine()
+    return other_boot and status in {"exited", "dead", "created"}

@@ -1,0 +1,251 @@
+"""Preparing an image: the same file system with a repository that holds the start commit's own past alone.
+
+It is done once per source image, however many workers ask, and verified before anyone may use it: every
+object in the prepared repository is compared with the closure of the start commit, and every file below
+`.git` must be one that is known to be harmless. What can't be proven is not used. The proof goes into the
+image's labels, from where the manifests take it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, ImageNotFound, NotFound
+from docker.models.containers import Container
+from filelock import FileLock
+
+from workspace.errors import PreparationError
+from workspace.owner import CASE, OWNER, RUN
+
+WORKDIR = "/testbed"
+_PREFIX = "clawbench.prepared."
+_REPOSITORY = "clawbench-prepared"
+_HARMLESS = re.compile(
+    r"\.git/(HEAD|config|index|info/exclude|packed-refs|refs/heads/.+|objects/pack/pack-[0-9a-f]+\.(pack|idx|rev))"
+)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the prepared repository was found to hold."""
+
+    start_commit: str
+    commits: int
+    """Commits in the start commit's past, itself included."""
+    objects: int
+    digest: str
+    """Of the sorted names of all objects in the database."""
+    foreign: int = 0
+    """Objects beyond the start commit's closure: 0, or the image is not used."""
+
+    def as_labels(self) -> dict[str, str]:
+        """The proof as image labels."""
+        return {f"{_PREFIX}{name}": str(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_labels(cls, labels: Mapping[str, str]) -> Proof:
+        """Read the proof back (KeyError where it is not there)."""
+        return cls(
+            start_commit=labels[_PREFIX + "start_commit"],
+            commits=int(labels[_PREFIX + "commits"]),
+            objects=int(labels[_PREFIX + "objects"]),
+            digest=labels[_PREFIX + "digest"],
+            foreign=int(labels[_PREFIX + "foreign"]),
+        )
+
+
+@dataclass(frozen=True)
+class PreparedImage:
+    """An image that is fit for a claw."""
+
+    tag: str
+    image_id: str
+    source: str
+    """The name of the source image, which the official harness evaluates in."""
+    source_id: str
+    proof: Proof
+
+
+def script(name: str) -> str:
+    """The text of one of the scripts beside this module."""
+    return files("workspace").joinpath(name).read_text()
+
+
+def _recipe() -> str:
+    """Images prepared by another recipe are not this one's."""
+    return sha256((script("strip.sh") + script("verify.sh")).encode()).hexdigest()[:12]
+
+
+def prepare(
+    client: docker.DockerClient,
+    source: str,
+    *,
+    instance_id: str,
+    base_commit: str,
+    locks: Path,
+    labels: Mapping[str, str],
+    say: Callable[[str], None],
+    workdir: str = WORKDIR,
+) -> PreparedImage:
+    """Find or make the prepared image of a source image.
+
+    Args:
+        client: the engine.
+        source: the source image's name.
+        instance_id: for the prepared image's tag.
+        base_commit: the instance's base commit, a full id.
+        locks: a folder of lock files that all workers on this machine share.
+        labels: the labels for containers that this needs.
+        say: told what takes time.
+        workdir: the repository's folder inside the image.
+
+    Raises:
+        PreparationError: the repository can't be stripped, or the proof fails.
+    """
+    source_id = str(client.images.get(source).id)
+    key = sha256(f"{source_id} {base_commit} {workdir} {_recipe()}".encode()).hexdigest()[:16]
+    slug = re.sub(r"[^a-z0-9_.-]", "-", instance_id.lower())[:100]
+    tag = f"{_REPOSITORY}:{slug}-{key}"
+    locks.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / f"prepare-{key}.lock"):
+        try:
+            image = client.images.get(tag)
+        except ImageNotFound:
+            say("stripping the history")
+            _strip(client, source, tag, base_commit, workdir, labels)
+            image = client.images.get(tag)
+    proof = Proof.from_labels(image.labels)
+    return PreparedImage(tag, str(image.id), source, source_id, proof)
+
+
+def _strip(
+    client: docker.DockerClient,
+    source: str,
+    tag: str,
+    base_commit: str,
+    workdir: str,
+    labels: Mapping[str, str],
+) -> None:
+    with throwaway(client, source, labels, {"strip.sh": script("strip.sh")}) as container:
+        run_script(container, ["/clawbench/strip.sh", workdir, base_commit])
+        stripped = _commit(container)
+    try:
+        # a fresh container: what is proven is the image that agents will get, not the place it was made in
+        with throwaway(client, stripped, labels, {"verify.sh": script("verify.sh")}) as container:
+            proof = verify(container, workdir, base_commit)
+            marks = proof.as_labels() | {_PREFIX + "source": source, _PREFIX + "base_commit": base_commit}
+        dockerfile = f"FROM {stripped}\n" + "".join(f"LABEL {k}={json.dumps(v)}\n" for k, v in marks.items())
+        client.images.build(fileobj=io.BytesIO(dockerfile.encode()), tag=tag, rm=True)
+    except BaseException:
+        with suppress(APIError):
+            client.images.remove(stripped, force=True)
+        raise
+
+
+def _commit(container: Container) -> str:
+    """An image of the container, with the source image's command and none of our container's labels."""
+    changes = ["ENTRYPOINT []", 'CMD ["/bin/bash"]']
+    # labels of a container are inherited by its image: an owner in there would make every container of the
+    # image look like ours
+    changes += [f'LABEL {name}=""' for name in (OWNER, RUN, CASE)]
+    return str(container.commit(changes=changes).id)
+
+
+def verify(container: Container, workdir: str, base_commit: str) -> Proof:
+    """Prove what a created, not yet started container's repository holds.
+
+    The container must have come from `throwaway` with `verify.sh` in it.
+
+    Raises:
+        PreparationError: something is there that is not the start commit's own past.
+    """
+    lines = run_script(container, ["/clawbench/verify.sh", workdir, base_commit])
+    facts: dict[str, list[str]] = {}
+    for line in lines:
+        key, _, value = line.replace("submodule ", "").partition(" ")
+        facts.setdefault(key, []).append(value)
+    start = facts["start"][0]
+    problems = [] if facts["base"] == ["reachable"] else ["the base commit itself is not in it"]
+    if any(int(count) for count in facts["foreign"]):
+        problems.append(f"{sum(map(int, facts['foreign']))} objects beyond the start commit's past")
+    if any(int(count) for count in facts["missing"]):
+        problems.append(f"{sum(map(int, facts['missing']))} objects of its past are missing")
+    problems += [f"file {name}" for name in facts.get("file", []) if not _HARMLESS.fullmatch(name)]
+    starts = set(facts["start"])
+    problems += [
+        f"ref {ref}"
+        for ref in facts.get("ref", [])
+        if ref.split()[1] not in starts or "refs/heads/" not in ref
+    ]
+    if int(facts["dirty"][0]):
+        problems.append(f"{facts['dirty'][0]} files differ from the start commit")
+    if problems:
+        raise PreparationError(
+            f"the prepared repository of {base_commit} holds more than its own past: "
+            + "; ".join(problems[:8])
+        )
+    return Proof(start, int(facts["commits"][0]), int(facts["objects"][0]), facts["digest"][0])
+
+
+@contextmanager
+def throwaway(
+    client: docker.DockerClient, image: str, labels: Mapping[str, str], scripts: Mapping[str, str]
+) -> Iterator[Container]:
+    """A container without a network for one script of ours, created and not started; removed at the end."""
+    container = client.containers.create(
+        image,
+        entrypoint=["/bin/sh"],
+        # the script's name and arguments come with the start, see `run_script`
+        command=["-c", "exec /bin/sh $(cat /clawbench/command)"],
+        network_mode="none",
+        labels=dict(labels),
+        user="root",
+        working_dir="/",
+    )
+    try:
+        put_files(container, "/", {f"clawbench/{name}": text.encode() for name, text in scripts.items()})
+        yield container
+    finally:
+        with suppress(NotFound):
+            container.remove(force=True, v=True)
+
+
+def run_script(container: Container, command: Sequence[str]) -> list[str]:
+    """Start a `throwaway` container with a script and its arguments, which hold no spaces.
+
+    Returns:
+        the lines of its output.
+
+    Raises:
+        PreparationError: it failed, with the end of what it said.
+    """
+    put_files(container, "/", {"clawbench/command": " ".join(command).encode()})
+    container.start()
+    code = container.wait()["StatusCode"]
+    output = container.logs(stdout=True, stderr=True).decode(errors="replace")
+    if code != 0:
+        told = [line.removeprefix("error ") for line in output.splitlines() if line.startswith("error ")]
+        raise PreparationError(told[-1] if told else f"{command[0]} failed ({code}): {output[-600:].strip()}")
+    return container.logs(stdout=True, stderr=False).decode(errors="replace").splitlines()
+
+
+def put_files(container: Container, folder: str, contents: Mapping[str, bytes], mode: int = 0o644) -> None:
+    """Write files below a folder of a container, as root, making folders on the way."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, data in contents.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            info.mode = mode
+            tar.addfile(info, io.BytesIO(data))
+    container.put_archive(folder, buffer.getvalue())

@@ -1,0 +1,125 @@
+# Runs inside a container of an instance's image, before any agent has seen it, and leaves a repository that
+# holds the start commit's own past and nothing else. It does not delete what should go: it builds a new .git
+# that gets only what may stay, so that a way to hide a commit that nobody has thought of is gone as well.
+# Arguments: the folder of the repository, the base commit. Prints one `key value` a line.
+set -eu
+LC_ALL=C
+export LC_ALL
+root=$1
+base=$2
+
+# No configuration but ours; replace refs and grafts would bend what "ancestor" means.
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null HOME=/nonexistent
+export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null GIT_TERMINAL_PROMPT=0
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES || true
+
+g() { git -c safe.directory='*' -c core.fsmonitor=false -c core.hooksPath=/dev/null -c protocol.file.allow=never "$@"; }
+fail() { echo "error $*"; exit 3; }
+
+# The image's HEAD counts as the start where it is base_commit plus the image's own setup commits.
+find_start() {
+    head=$(g rev-parse --verify --quiet 'HEAD^{commit}') || head=$base
+    start=$head
+    commit=$head
+    while [ "$commit" != "$base" ]; do
+        set -- $(g rev-list --parents --max-count=1 "$commit")
+        if [ $# -ne 2 ] || [ "$(g show --no-patch --format='%ce %s' "$commit")" != "setup@swebench.config SWE-bench" ]; then
+            start=$base
+            break
+        fi
+        commit=$2
+    done
+}
+
+# Everything that is another way to the same objects: linked worktrees, alternates, copies elsewhere on the disk.
+remove_elsewhere() {
+    g worktree list --porcelain | sed -n 's/^worktree //p' | while IFS= read -r tree; do
+        [ "$tree" -ef "$root" ] || rm -rf -- "$tree"
+    done
+    if [ -f "$common/objects/info/alternates" ]; then
+        while IFS= read -r store; do
+            case $store in '' | '#'*) continue ;; /*) ;; *) store=$common/objects/$store ;; esac
+            alternates="$alternates $store"
+        done <"$common/objects/info/alternates"
+    fi
+    find / -xdev \( -path /proc -o -path /sys -o -path /dev \) -prune -o -type d -name objects -print 2>/dev/null |
+        while IFS= read -r objects; do
+            copy=${objects%/objects}
+            [ -d "$copy/refs" ] && [ -f "$copy/HEAD" ] || continue
+            if [ "$copy" -ef "$common" ] || [ "$copy" -ef "$new" ]; then continue; fi
+            if g --git-dir="$copy" cat-file -e "$base^{commit}" 2>/dev/null; then
+                case $copy in */.git) rm -rf -- "${copy%/.git}" ;; *) rm -rf -- "$copy" ;; esac
+                echo "removed_copy $copy"
+            fi
+        done
+}
+
+# strip_one FOLDER START: a new .git for the repository at FOLDER with the closure of START.
+strip_one() {
+    folder=$1
+    commit=$2
+    cd "$folder"
+    strip_links "$folder" "$commit"
+    old=$(g rev-parse --absolute-git-dir)
+    common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
+    branch=$(g symbolic-ref --quiet HEAD || true)
+    if [ -s "$common/shallow" ]; then
+        # the boundary matters only where it cuts this commit's own past
+        g rev-list "$commit" | sort >/tmp/clawbench.closure
+        if sort "$common/shallow" | comm -12 - /tmp/clawbench.closure | grep -q .; then
+            fail "the history of $folder is shallow: it can't be told apart from a cut one"
+        fi
+    fi
+    new=$(mktemp -d /tmp/clawbench.git.XXXXXX)
+    g init --quiet --bare --template= "$new"
+    g --git-dir="$new" config core.bare false
+    for key in core.filemode core.symlinks core.ignorecase core.autocrlf core.eol; do
+        if value=$(g config --local --get "$key"); then g --git-dir="$new" config "$key" "$value"; fi
+    done
+    mkdir -p "$new/info" "$new/objects/pack" "$new/refs/heads"
+    if [ -f "$common/info/exclude" ]; then cp "$common/info/exclude" "$new/info/exclude"; fi
+    echo "$commit" | g pack-objects --revs --quiet "$new/objects/pack/pack" >/dev/null
+    case $branch in
+        refs/heads/*)
+            g --git-dir="$new" update-ref "$branch" "$commit"
+            g --git-dir="$new" symbolic-ref HEAD "$branch"
+            ;;
+        *) g --git-dir="$new" update-ref --no-deref HEAD "$commit" ;;
+    esac
+    rm -rf "$new/logs" "$new/branches" "$new/description"
+
+    alternates=
+    if [ "$folder" = "$root" ]; then remove_elsewhere; fi
+    rm -rf "$folder/.git" "$old" "$common"
+    for store in $alternates; do
+        case $store in */objects) rm -rf -- "${store%/objects}" ;; *) rm -rf -- "$store" ;; esac
+    done
+    mv "$new" "$folder/.git"
+
+    # Fill the index with what is on disk before resetting, so that unchanged files are not written again.
+    g read-tree "$commit"
+    g update-index -q --refresh >/dev/null || true
+    g reset --quiet --hard "$commit"
+    rm -rf .git/ORIG_HEAD .git/logs
+}
+
+# Submodules are repositories of their own: each keeps the past of the commit that it is pinned to. They
+# come first, because their objects lie below the .git of their parent.
+strip_links() {
+    links=$(mktemp /tmp/clawbench.links.XXXXXX)
+    g ls-tree -r "$2" | sed -n 's/^160000 commit \([0-9a-f]*\)\t/\1 /p' >"$links"
+    while read -r pin path; do
+        [ -e "$1/$path/.git" ] || continue
+        (strip_one "$1/$path" "$pin") </dev/null
+    done <"$links"
+    rm -f "$links"
+}
+
+cd "$root" || fail "there is no $root in the image"
+g rev-parse --git-dir >/dev/null 2>&1 || fail "$root is not a git repository"
+g cat-file -e "$base^{commit}" 2>/dev/null || fail "base commit $base is not in the image's repository"
+base=$(g rev-parse "$base^{commit}")
+find_start
+strip_one "$root" "$start"
+# our own traces are not for an agent's eyes
+rm -rf /tmp/clawbench.* /clawbench
