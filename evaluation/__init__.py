@@ -1,0 +1,1 @@
+"""Instances, the official harness's verdict, and the one table of outcomes."""

@@ -1,0 +1,164 @@
+"""The official SWE-bench harness, unpatched, called in process for one case at a time.
+
+What this adds is around it, not in it: a folder of its own for every judgement, because the harness returns an
+old verdict for a run id, model and instance that it has seen; containers with an init, without which it waits 15
+seconds for each to stop; labels, by which leftovers of a killed run are found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from evaluation.instances import Instance
+from evaluation.outcomes import Verdict
+
+_PATCH_FAILED = ">>>>> Patch Apply Failed"
+_END_OF_TESTS = ">>>>> End Test Output"
+_TESTS_TIMED_OUT = "Test timed out after"
+
+
+class EvaluationError(RuntimeError):
+    """The evaluation's environment broke: there is no verdict, and it is nobody's patch's fault."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The harness's verdict on one patch."""
+
+    verdict: Verdict
+    seconds: float = 0.0
+    failing_tests: tuple[str, ...] = ()
+    """Expected tests that did not pass, F2P first."""
+    detail: str = ""
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+def harness_version() -> str:
+    """The version that a number must be attributed to."""
+    return f"swebench {version('swebench')}"
+
+
+def judge(
+    instance: Instance,
+    patch: str,
+    *,
+    client: docker.DockerClient,
+    image: str,
+    model_name: str,
+    timeout: float,
+    folder: Path,
+    labels: Mapping[str, str],
+) -> Judgement:
+    """Let the official harness judge a patch in a container of its own.
+
+    Args:
+        instance: the row.
+        patch: not empty.
+        client: the engine.
+        image: the source image as it was found here.
+        model_name: `model_name_or_path` of the prediction.
+        timeout: seconds for the tests.
+        folder: takes the harness's own logs and report; what an earlier judgement left there goes.
+        labels: for the evaluation's container.
+
+    Raises:
+        EvaluationError: no verdict came about.
+    """
+    from swebench.harness.run_evaluation import run_instance  # noqa: PLC0415 - seconds to import
+    from swebench.harness.utils import make_test_spec  # noqa: PLC0415
+
+    prediction = {"instance_id": instance.instance_id, "model_name_or_path": model_name, "model_patch": patch}
+    spec = make_test_spec({**instance.model_dump(), "image": image})
+    shutil.rmtree(folder, ignore_errors=True)
+    # the container's name carries this id: no two judgements on one machine share it
+    run_id = sha256(f"{folder}{os.getpid()}{time.time_ns()}{patch}".encode()).hexdigest()[:16]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
+        talk = Path(scratch) / "harness.txt"
+        with chdir(scratch), talk.open("w") as sink, redirect_stdout(sink):
+            result = run_instance(
+                spec, prediction, _Client(client, labels), run_id, int(timeout)  # type: ignore[arg-type]
+            )
+        _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)
+    seconds = time.monotonic() - began
+    if result is None:
+        return _without_report(folder, seconds)
+    return _with_report(result[1][instance.instance_id], folder, seconds)
+
+
+class _Containers:
+    """The engine's containers, but for what creation adds."""
+
+    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str]) -> None:
+        self._containers = client.containers
+        self._labels = dict(labels)
+
+    def create(self, **settings: Any) -> Any:
+        return self._containers.create(**settings, init=True, labels=self._labels)
+
+    def get(self, name: str) -> Any:
+        return self._containers.get(name)
+
+
+class _Client:
+    """What the harness needs of a Docker client."""
+
+    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str]) -> None:
+        self.images = client.images
+        self.containers = _Containers(client, labels)
+
+
+def _keep_logs(written: Path, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for path in written.rglob("*"):
+        if path.is_file():
+            shutil.move(path, folder / path.name)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.is_file() else ""
+
+
+def _without_report(folder: Path, seconds: float) -> Judgement:
+    log = _text(folder / "run_instance.log")
+    if _PATCH_FAILED in log:
+        said = log.rpartition(_PATCH_FAILED)[2].strip().splitlines()
+        reason = next((line for line in said[1:] if line.strip()), "")
+        return Judgement(Verdict.APPLY_FAILED, seconds, detail=reason.strip()[:300])
+    if _TESTS_TIMED_OUT in log:
+        return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests did not end in time")
+    told = [line for line in log.splitlines() if line.strip()]
+    raise EvaluationError(
+        f"the official harness gave no verdict: {told[-1][:300] if told else 'it wrote no log'} "
+        f"(see {folder / 'run_instance.log'}). Run the same command again."
+    )
+
+
+def _with_report(report: Mapping[str, Any], folder: Path, seconds: float) -> Judgement:
+    output = _text(folder / "test_output.txt")
+    if _END_OF_TESTS not in output:
+        # The script goes on after any failing command, so only the end of its container stops it short.
+        raise EvaluationError(
+            f"the evaluation's container ended before the tests did (see {folder / 'test_output.txt'}). "
+            "Run the same command again."
+        )
+    tests = report.get("tests_status", {})
+    failing = [name for kind in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in tests.get(kind, {}).get("failure", [])]
+    detail = ""
+    if not report["patch_successfully_applied"]:
+        detail = str(report.get("infra_failure_reason") or "no test results could be read from the output")
+    verdict = Verdict.RESOLVED if report["resolved"] else Verdict.UNRESOLVED
+    return Judgement(verdict, seconds, tuple(failing), detail, json.loads(json.dumps(report)))

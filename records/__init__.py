@@ -1,0 +1,1 @@
+"""What a run leaves on disk: written before the next step begins, valid at every moment."""
