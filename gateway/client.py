@@ -1,0 +1,190 @@
+"""The suite's side of the gateway: `Gateway` starts and ends its process, `GatewayClient` talks to it.
+
+`Gateway` belongs to the controller; workers need only the control socket's path. Both are synchronous.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+from gateway.models import CaseCounts, CaseSpec
+
+LOG_NAME = "gateway.log"
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
+CALL_SECONDS = 60.0
+LOG_TAIL = 2000
+"""Characters of the log that an error shows."""
+LONGEST_PATH = 107
+"""The kernel's limit for a Unix socket's path, in bytes."""
+_ROOM = len("/control/s")
+
+
+class GatewayError(ConnectionError):
+    """The gateway did not start, or does not answer any more."""
+
+
+class Gateway:
+    """The gateway's process. Also a context manager that stops it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+        """Take over a process that was started for this folder; use `Gateway.start`."""
+        self._process = process
+        self._folder = folder
+
+    @classmethod
+    def start(cls, run_dir: Path) -> Gateway:
+        """Start the process and wait until it answers.
+
+        Args:
+            run_dir: gets the process's output as `gateway.log`; made on demand.
+
+        Raises:
+            GatewayError: it ended or did not answer in time; the message has the end of its output.
+        """
+        run_dir.mkdir(parents=True, exist_ok=True)
+        folder = _short_folder()
+        # The process must find this very package, wherever the controller was started.
+        search = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        with (run_dir / LOG_NAME).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "gateway.server", str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"PYTHONPATH": search.rstrip(os.pathsep)},
+                # Ctrl-C is for the controller, whose cases still need the gateway while they end.
+                start_new_session=True,
+            )
+        gateway = cls(process, folder)
+        if not gateway._answers_in_time():
+            gateway.stop()
+            tail = (run_dir / LOG_NAME).read_text("utf-8", errors="replace")[-LOG_TAIL:]
+            raise GatewayError(f"the gateway did not start (exit code {process.returncode}):\n{tail}")
+        return gateway
+
+    @property
+    def control(self) -> Path:
+        """The control socket, for `GatewayClient`."""
+        return self._folder / "control" / "s"
+
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the process and remove its sockets; may be called again."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        # It does this itself, unless it was killed.
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _answers_in_time(self) -> bool:
+        deadline = time.monotonic() + START_SECONDS
+        while self.alive() and time.monotonic() < deadline:
+            if GatewayClient(self.control).answers():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def __enter__(self) -> Gateway:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class GatewayClient:
+    """Opens and closes cases over the control socket; each call is one short connection."""
+
+    def __init__(self, control: Path) -> None:
+        self._control = control
+
+    def answers(self) -> bool:
+        """Whether the gateway answers."""
+        try:
+            self._call("GET", "/alive")
+        except GatewayError:
+            return False
+        return True
+
+    def open_case(self, spec: CaseSpec) -> Path:
+        """Serve a case; one that is open under the same id is closed and counted from zero.
+
+        Returns:
+            The case's socket. It is alone in its folder, which may be mounted into a container.
+            The folder has mode 0700: what connects must run as the suite's own user.
+
+        Raises:
+            ValueError: the model is not known; the message lists those that are.
+            GatewayError: the gateway is gone.
+        """
+        return Path(json.loads(self._call("POST", "/open", spec.model_dump_json()))["socket"])
+
+    def counts(self, case_id: str) -> CaseCounts:
+        """What was counted so far (raises LookupError for a case that is not open, GatewayError)."""
+        return CaseCounts.model_validate_json(self._call("POST", "/counts", case_id))
+
+    def close_case(self, case_id: str) -> CaseCounts:
+        """Stop serving a case, ending its requests under way, and return its final counts.
+
+        Raises:
+            LookupError: no such case is open.
+            GatewayError: the gateway is gone.
+        """
+        return CaseCounts.model_validate_json(self._call("POST", "/close", case_id))
+
+    def _call(self, method: str, path: str, body: str | None = None) -> str:
+        connection = _UnixConnection(self._control)
+        try:
+            connection.request(method, path, body.encode() if body is not None else None)
+            response = connection.getresponse()
+            text = response.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            raise GatewayError(f"the gateway does not answer at {self._control}: {error!r}") from error
+        finally:
+            connection.close()
+        if response.status == 404:
+            raise LookupError(f"{text}: {body}")
+        if response.status == 400:
+            raise ValueError(text)
+        if response.status != 200:
+            raise GatewayError(f"the gateway failed (HTTP {response.status}): {text[:LOG_TAIL]}")
+        return text
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=CALL_SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _short_folder() -> Path:
+    """A fresh folder of mode 0700 whose path leaves room for socket names."""
+    folder = Path(tempfile.mkdtemp(prefix="cbgw-"))
+    if len(os.fsencode(folder)) + _ROOM <= LONGEST_PATH:
+        return folder
+    folder.rmdir()
+    return Path(tempfile.mkdtemp(prefix="cbgw-", dir="/tmp"))

@@ -1,0 +1,113 @@
+"""The scripted model: it answers from the conversation alone, so that a repeated request gets the same answer.
+
+Each behaviour gives shell commands step by step and a final text at the end. The step is read from the ids of
+our own tool calls in the conversation, wherever the claw keeps them; a claw that drops the ids has its
+assistant messages counted instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from gateway.behaviours import edits, faults, probes
+from gateway.behaviours.base import Behaviour, Fault, Job, Pace
+from gateway.models import CaseSpec
+from gateway.tools import find_shell_tool
+from gateway.wire import ChatRequest, Reply, ToolCall
+
+PREFIX = "scripted:"
+
+BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
+    {
+        "oracle": edits.oracle,
+        "noop": edits.noop,
+        "wrong": edits.wrong,
+        "partial": edits.partial,
+        "chatty": edits.chatty,
+        "slow": edits.slow,
+        "hang": faults.hang,
+        "broken": faults.broken,
+        "unauthorized": faults.unauthorized,
+        "garbage": faults.garbage,
+        "loop": faults.loop,
+        "git": probes.git,
+        "escape": probes.escape,
+        "tamper": probes.tamper,
+    }
+)
+"""What a model named `scripted:<name>` does; each has a line for help texts in `about`."""
+
+SIDE_REPLY = "Fix of the reported issue."
+NO_SHELL = "No shell tool was offered to me. I cannot look at the repository, so I changed nothing."
+
+_OUR_CALL = re.compile(r"call_cb(\d{4})x[0-9a-f]{12}")
+
+
+def parse_model(model: str) -> Behaviour:
+    """The behaviour that a model's name stands for.
+
+    Raises:
+        ValueError: it is not a scripted model that is known; the message lists those that are.
+    """
+    name = model.removeprefix(PREFIX)
+    if not model.startswith(PREFIX) or name not in BEHAVIOURS:
+        known = ", ".join(PREFIX + known for known in BEHAVIOURS)
+        raise ValueError(f"unknown model {model!r}; known are {known}")
+    return BEHAVIOURS[name]
+
+
+@dataclass(frozen=True)
+class ScriptedModel:
+    """The model of one case."""
+
+    job: Job
+    behaviour: Behaviour
+
+    @classmethod
+    def of(cls, spec: CaseSpec) -> ScriptedModel:
+        """The model that a case asks for (raises ValueError for an unknown one)."""
+        job = Job(case_id=spec.case_id, workdir=spec.workdir, gold_patch=spec.gold_patch)
+        return cls(job, parse_model(spec.model))
+
+    @property
+    def pace(self) -> Pace:
+        """How fast the replies are to be sent."""
+        return self.behaviour.pace
+
+    def answer(self, request: ChatRequest) -> Reply | Fault:
+        """The reply to a request; a request without tools is a side request and advances nothing."""
+        if self.behaviour.fault:
+            return self.behaviour.fault
+        functions = request.functions
+        if not functions:
+            return Reply(SIDE_REPLY)
+        step = steps_done(request.messages)
+        command = self.behaviour.command(self.job, step)
+        if command is None:
+            return Reply(self.behaviour.conclude(self.job, tool_results(request.messages)))
+        tool = find_shell_tool(functions)
+        if tool is None:
+            return Reply(NO_SHELL)
+        arguments = tool.arguments(command, self.job.workdir)
+        return Reply(f"I run step {step + 1}.", ToolCall(tool.function.name, arguments, step))
+
+
+def steps_done(messages: Sequence[dict[str, Any]]) -> int:
+    """How many of our tool calls the conversation has answered."""
+    ours = [json.dumps(message) for message in messages if message.get("role") == "assistant"]
+    numbers = [int(number) for text in ours for number in _OUR_CALL.findall(text)]
+    return max(numbers) + 1 if numbers else len(ours)
+
+
+def tool_results(messages: Sequence[dict[str, Any]]) -> str:
+    """All that came back since the model first spoke: some claws send tool results as user messages."""
+    roles = [message.get("role") for message in messages]
+    if "assistant" not in roles:
+        return ""
+    later = messages[roles.index("assistant") :]
+    return "\n".join(json.dumps(message.get("content")) for message in later if message.get("role") != "assistant")
