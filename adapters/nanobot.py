@@ -31,6 +31,7 @@ from adapters.runtimes import (
     PACKAGES,
     ContainerPython,
     container_python,
+    default_home,
     distribution_version,
     installed_folder,
     packages_of,
@@ -90,11 +91,9 @@ class NanobotAdapter:
                 raise NotInstalledError(f"NANOBOT_ENV_PATH={override} holds no nanobot; {self.install_hint}")
             return Runtime(distribution_version(packages, "nanobot_ai"), packages, "NANOBOT_ENV_PATH")
         python = container_python().version
-        folder = installed_folder(self.name, VERSION, python)
+        folder = installed_folder(default_home(), self.name, VERSION, python)
         if not (folder / MARKER).is_file():
-            raise NotInstalledError(
-                f"nanobot {VERSION} for Python {python} is not installed; {self.install_hint}"
-            )
+            raise NotInstalledError(f"nanobot {VERSION} for Python {python} is not installed; {self.install_hint}")
         return Runtime(VERSION, folder / PACKAGES, "clawbench install")
 
     def config_file(self) -> Path:
@@ -126,9 +125,7 @@ class NanobotAdapter:
 
     def _importable(self, shell: Shell, python: ContainerPython) -> list[str]:
         """The names of the container's environment variables, once its Python could import the runtime."""
-        result = shell.run(
-            [python.command, "-I", "-B", "-c", _CHECK, _PACKAGES_MOUNT], timeout=_CHECK_TIMEOUT
-        )
+        result = shell.run([python.command, "-I", "-B", "-c", _CHECK, _PACKAGES_MOUNT], timeout=_CHECK_TIMEOUT)
         if result.timed_out:
             raise TimeoutError(f"the container's Python did not answer within {_CHECK_TIMEOUT:.0f} s")
         if result.exit_code != 0:
@@ -150,9 +147,7 @@ class NanobotAdapter:
         # HOME stays the image's: that is where its toolchains keep what they need without a network
         # (~/.m2, ~/.cargo), and nanobot hands HOME on to its shell tool.
         environment = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-        return shell.run(
-            command + options, timeout=task.timeout, environment=environment, workdir=task.workdir
-        )
+        return shell.run(command + options, timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`."""
@@ -160,9 +155,7 @@ class NanobotAdapter:
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the session
         """See `Adapter.usage`."""
-        found = [
-            usage for path in sorted(session.rglob("*.jsonl")) if (usage := _last_usage(path)) is not None
-        ]
+        found = [usage for path in sorted(session.rglob("*.jsonl")) if (usage := _last_usage(path)) is not None]
         return found[0] if len(found) == 1 else None
 
     def delete_agent(self, shell: Shell) -> None:
@@ -196,6 +189,4 @@ def _last_usage(path: Path) -> TokenUsage | None:
         return None  # the claw, which can write what it likes here, said nothing that can be read
     if not all(isinstance(count, int) for count in (total, output, read or 0, write or 0)):
         return None
-    return TokenUsage(
-        input=total - (read or 0) - (write or 0), cache_read=read, cache_write=write, output=output
-    )
+    return TokenUsage(input=total - (read or 0) - (write or 0), cache_read=read, cache_write=write, output=output)

@@ -36,7 +36,7 @@ class ContainerPython:
     mounts: tuple[Mount, ...]
 
 
-def home() -> Path:
+def default_home() -> Path:
     """The folder of installed runtimes; it need not exist."""
     override = os.environ.get("CLAWBENCH_HOME")
     return Path(override).expanduser().absolute() if override else Path(__file__).parents[1] / ".claws"
@@ -66,15 +66,16 @@ def container_python() -> ContainerPython:
     return ContainerPython(versions[0], command, (Mount(tree, _PYTHON_MOUNT),))
 
 
-def installed_folder(name: str, version: str, python: str) -> Path:
+def installed_folder(home: Path, name: str, version: str, python: str) -> Path:
     """Where `clawbench install` puts a Python claw's runtime.
 
     Args:
+        home: The folder of all runtimes.
         name: The claw.
         version: The claw's version.
         python: The Python that will run it, as in `3.11`: compiled packages fit one version only.
     """
-    return home() / name / f"{version}-py{python}"
+    return home / name / f"{version}-py{python}"
 
 
 def packages_of(environment: Path, package: str) -> Path | None:

@@ -213,8 +213,9 @@ def user_text(request: dict[str, Any]) -> str:
 
 def hard_prompt(size: int) -> str:
     """Text of so many bytes in UTF-8: every plane, quotes, substitutions, a leading dash, odd line ends."""
-    head = "--help -c /etc/passwd\n$(touch /testbed/pwned) `id` ${HOME} \"'\\\n\r\n\t\x01\x7f%s {{issue}} [bold]x[/]\n"
-    rng = random.Random(size)
+    head = "--help -c /etc/passwd\n$(touch /testbed/pwned) `id` ${HOME} \"'\\\n"
+    head += "\r\n\t\x01\x7f%s {{issue}} [bold]x[/]\n"
+    rng = random.Random(size)  # noqa: S311 - the same text each time
     planes = [(0x20, 0x7E), (0xA1, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF)]
     planes += [(plane << 16, (plane << 16) | 0xFFFF) for plane in range(1, 17)]
     text = head
@@ -262,9 +263,7 @@ def test_the_shell_tool_has_the_images_variables_and_starts_in_the_repository(
     assert shell.run(["cat", "/testbed/made.txt"], timeout=10).stdout == b"seen\n"
 
 
-def test_the_budget_of_turns_is_kept(
-    nanobot: NanobotAdapter, shell: ContainerShell, model: ScriptedModel
-) -> None:
+def test_the_budget_of_turns_is_kept(nanobot: NanobotAdapter, shell: ContainerShell, model: ScriptedModel) -> None:
     model.calls = 1000
     run(nanobot, shell, make_task(shell, model, "Do it.", max_turns=4))
     with_tools = [request for request in model.requests if request.get("tools")]
@@ -272,16 +271,12 @@ def test_the_budget_of_turns_is_kept(
     assert len(model.requests) <= 5
 
 
-def test_droppings_are_all_declared(
-    nanobot: NanobotAdapter, shell: ContainerShell, model: ScriptedModel
-) -> None:
+def test_droppings_are_all_declared(nanobot: NanobotAdapter, shell: ContainerShell, model: ScriptedModel) -> None:
     run(nanobot, shell, make_task(shell, model, "Do it."))
     shell.run(["rm", "/testbed/made.txt"], timeout=10)
     patterns = "\n".join(nanobot.droppings).encode()
     shell.put("/testbed/.git/info", {"exclude": patterns})
-    status = shell.run(
-        ["git", "status", "--porcelain", "--untracked-files=all"], timeout=10, workdir="/testbed"
-    )
+    status = shell.run(["git", "status", "--porcelain", "--untracked-files=all"], timeout=10, workdir="/testbed")
     assert status.stdout == b""
     ignored = shell.run(["git", "status", "--porcelain", "--ignored"], timeout=10, workdir="/testbed")
     assert b"AGENTS.md" in ignored.stdout

@@ -1,0 +1,47 @@
+# The commands of the README. Each sets up what it needs and is missing; a second call finds it there.
+#
+#   make demo CLAW=nanobot MODEL=scripted:oracle N=2
+#   make test N=4 PYTEST_ARGS="-k prompt"
+
+CLAW ?= nanobot
+MODEL ?= scripted:oracle
+N ?= 2
+PYTEST_ARGS ?=
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docker venv lock
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
+		|| sed -nE 's/^([a-z]+):.*## (.*)/  make \1  \2/p' $(firstword $(MAKEFILE_LIST))
+
+demo: ## the real claw over the embedded task set, from whatever state the machine is in
+	@scripts/setup.sh docker venv
+	@.venv/bin/clawbench install $(CLAW)
+	@.venv/bin/pytest -n $(N) -m demo -k $(CLAW) --model $(MODEL) $(PYTEST_ARGS)
+
+test: ## the suite's own tests
+	@scripts/setup.sh docker venv
+	@.venv/bin/clawbench install $(CLAW)
+	@.venv/bin/pytest -n $(N) tests $(PYTEST_ARGS)
+
+lint: venv ## ruff, mypy, import-linter
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+bench: ## the ratios: history preparation, seconds per case, export time
+	@scripts/setup.sh docker venv
+	@.venv/bin/python -m clawbench.bench
+
+docker: ## a Docker engine that answers, and debootstrap
+	@scripts/setup.sh docker
+
+venv: ## .venv with the locked dependencies
+	@scripts/setup.sh venv
+
+lock: venv ## requirements.lock anew, from pyproject.toml and scripts/bootstrap.in
+	.venv/bin/uv pip compile -q --universal --upgrade --python-version 3.11 --extra dev --no-emit-index-url \
+		--custom-compile-command "make lock" -o requirements.lock pyproject.toml scripts/bootstrap.in

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Fills .venv with exactly what requirements.lock says, and the project itself as an editable install.
+# Done already (a stamp of the lock file tells): returns at once. Needs Python >= 3.11 with venv (setup.sh).
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$root"
+
+if has flock; then
+    exec 9<requirements.lock # one at a time; the lock file is a lock file
+    flock 9
+fi
+stamp=.venv/clawbench-stamp
+wanted="$root $(cat requirements.lock pyproject.toml scripts/make_venv.sh | sha256sum)"
+if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && [ -x .venv/bin/python ]; then
+    exit 0
+fi
+
+started=$SECONDS
+if ! .venv/bin/python -m pip --version >/dev/null 2>&1 ||
+    ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    say "making a virtual environment in .venv"
+    rm -rf .venv
+    "$(find_python)" -m venv .venv
+fi
+rm -f "$stamp"
+python=.venv/bin/python
+if ! has uv && [ ! -x .venv/bin/uv ]; then
+    # Ten times as fast as pip; without it, packages.py does with pip.
+    $python -m pip install -q "$(grep '^uv==' requirements.lock)" || say "there is no uv to be had; going on with pip"
+fi
+say "installing the locked dependencies"
+$python -I clawbench/packages.py -r requirements.lock
+$python -I clawbench/packages.py --no-deps --no-build-isolation -e .
+echo "$wanted" >"$stamp"
+say ".venv is ready ($((SECONDS - started)) s)"
