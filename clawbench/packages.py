@@ -21,7 +21,7 @@ from pathlib import Path
 
 _GLIBC = 28
 """Packages for a container are those built for glibc 2.28 or older: what every image in use has."""
-_TAIL = 12
+_TAIL = 4
 _WIDTH = 100
 _PER_PACKAGE = (" ", "Requirement already", "Collecting ")
 

@@ -90,7 +90,11 @@ def judge(
         talk = Path(scratch) / "harness.txt"
         with chdir(scratch), talk.open("w") as sink, redirect_stdout(sink):
             result = run_instance(
-                spec, prediction, _Client(client, labels), run_id, int(timeout)  # type: ignore[arg-type]
+                spec,
+                prediction,
+                _Client(client, labels),
+                run_id,
+                int(timeout),  # type: ignore[arg-type]
             )
         _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)
     seconds = time.monotonic() - began
@@ -156,7 +160,9 @@ def _with_report(report: Mapping[str, Any], folder: Path, seconds: float) -> Jud
             "Run the same command again."
         )
     tests = report.get("tests_status", {})
-    failing = [name for kind in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in tests.get(kind, {}).get("failure", [])]
+    failing = [
+        name for kind in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in tests.get(kind, {}).get("failure", [])
+    ]
     detail = ""
     if not report["patch_successfully_applied"]:
         detail = str(report.get("infra_failure_reason") or "no test results could be read from the output")

@@ -57,7 +57,9 @@ POLICY: dict[Outcome, Policy] = {
     Outcome.UNRESOLVED: Policy(False, False, False, True, "the patch applied, the tests say no"),
     Outcome.EMPTY_PATCH: Policy(False, False, False, True, "the claw left no change"),
     Outcome.APPLY_FAILED: Policy(False, False, False, True, "the harness could not apply the patch"),
-    Outcome.TIMEOUT: Policy(False, False, False, True, "the budget was used up and what was left does not resolve it"),
+    Outcome.TIMEOUT: Policy(
+        False, False, False, True, "the budget was used up and what was left does not resolve it"
+    ),
     Outcome.AGENT_ERROR: Policy(False, False, False, True, "the claw failed and what it left does not resolve it"),
     Outcome.INFRASTRUCTURE: Policy(
         False, True, True, False, "Docker, an image, the gateway, the provider or the evaluation broke"

@@ -28,7 +28,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Replace a JSON file."""
-    write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+    write_atomically(
+        path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    )
 
 
 def append_line(path: Path, value: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ from docker.models.containers import Container
 
 from workspace.archive import open_archive
 from workspace.errors import WorkspaceError
-from workspace.owner import KEPT
+from workspace.owner import KEPT_PREFIX
 from workspace.prepare import WORKDIR, PreparedImage, put_files, script
 
 GATEWAY_PORT = 41411
@@ -197,6 +197,13 @@ def _collect(
     return bytes(gathered[0]), bytes(gathered[1])
 
 
+@dataclass
+class Keep:
+    """Whether a workspace stays when its case is over; set while the case runs."""
+
+    keep: bool = False
+
+
 @contextmanager
 def open_workspace(
     client: docker.DockerClient,
@@ -281,13 +288,6 @@ def open_workspace(
         yield Workspace(container)
 
 
-@dataclass
-class Keep:
-    """Whether a workspace stays when its case is over; set while the case runs."""
-
-    keep: bool = False
-
-
 def _create(
     client: docker.DockerClient, image: str, stack: ExitStack, keep: Keep, **settings: object
 ) -> Container:
@@ -305,10 +305,11 @@ def _create(
 
 
 def _remove(container: Container, keep: Keep) -> None:
-    if keep.keep:
-        return
     with suppress(NotFound):
-        container.remove(force=True, v=True)
+        if keep.keep:
+            container.rename(f"{KEPT_PREFIX}{container.name}.{container.short_id}")
+        else:
+            container.remove(force=True, v=True)
 
 
 def _start(container: Container) -> None:
@@ -328,6 +329,3 @@ def _wait_until_ready(forwarder: Container) -> None:
         f"the forwarder to the gateway did not start: {said.decode(errors='replace').strip()[-300:]}. "
         "The instance's image must have perl, as every Debian and Ubuntu image has."
     )
-
-
-__all__ = ["GATEWAY_PORT", "KEPT", "Keep", "Limits", "Result", "Workspace", "open_workspace"]

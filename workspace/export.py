@@ -150,9 +150,7 @@ class _Exporter:
     def _leave_out_unfit(self, changes: Changes) -> list[Dropped]:
         """Take out what no patch against the start commit can carry."""
         submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
-        reasons: dict[str, set[bytes]] = {
-            "not a file: git can't hold pipes, sockets and devices": changes.special
-        }
+        reasons: dict[str, set[bytes]] = {"not a file: git can't hold pipes, sockets and devices": changes.special}
         for path, file in list(changes.files.items()):
             parts = path.split(b"/")
             if any(part.lower() == b".git" for part in parts):

@@ -65,9 +65,7 @@ def _ask(git_dir: Path, work_tree: Path, paths: Iterable[bytes]) -> set[bytes]:
     if not feed:
         return set()
     # 1 says that none is ignored
-    told = git(
-        git_dir, "check-ignore", "-z", "--stdin", "--no-index", stdin=feed, work_tree=work_tree, ok=(0, 1)
-    )
+    told = git(git_dir, "check-ignore", "-z", "--stdin", "--no-index", stdin=feed, work_tree=work_tree, ok=(0, 1))
     return {path.removeprefix(b"./") for path in told.split(b"\0")[:-1]}
 
 

@@ -17,7 +17,8 @@ from docker.errors import APIError, NotFound
 OWNER = "clawbench.owner"
 RUN = "clawbench.run"
 CASE = "clawbench.case"
-KEPT = "clawbench.kept"
+KEPT_PREFIX = "kept."
+"""Begins the name of a container that a user asked to keep."""
 
 
 @cache
@@ -69,7 +70,8 @@ def sweep(client: docker.DockerClient) -> list[str]:
     removed = []
     for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
         found: Mapping[str, str] = container.labels
-        if found.get(KEPT) or not _abandoned(found.get(OWNER, ""), container.status):
+        is_kept = str(container.name).startswith(KEPT_PREFIX)
+        if is_kept or not _abandoned(found.get(OWNER, ""), container.status):
             continue
         try:
             container.remove(force=True, v=True)

@@ -183,16 +183,13 @@ def verify(container: Container, workdir: str, base_commit: str) -> Proof:
     problems += [f"file {name}" for name in facts.get("file", []) if not _HARMLESS.fullmatch(name)]
     starts = set(facts["start"])
     problems += [
-        f"ref {ref}"
-        for ref in facts.get("ref", [])
-        if ref.split()[1] not in starts or "refs/heads/" not in ref
+        f"ref {ref}" for ref in facts.get("ref", []) if ref.split()[1] not in starts or "refs/heads/" not in ref
     ]
     if int(facts["dirty"][0]):
         problems.append(f"{facts['dirty'][0]} files differ from the start commit")
     if problems:
         raise PreparationError(
-            f"the prepared repository of {base_commit} holds more than its own past: "
-            + "; ".join(problems[:8])
+            f"the prepared repository of {base_commit} holds more than its own past: " + "; ".join(problems[:8])
         )
     return Proof(start, int(facts["commits"][0]), int(facts["objects"][0]), facts["digest"][0])
 

@@ -1,0 +1,1 @@
+"""The front door: the pytest plugin and the command line."""

@@ -1,0 +1,90 @@
+"""What every case of a worker shares: the engine, the run directory, the gateway's address."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import DockerException
+
+from adapters.runtimes import default_home
+from clawbench.progress import Progress
+from clawbench.settings import Settings
+from gateway.client import GatewayClient
+from records.run import RunDirectory
+from workspace.container import Limits
+from workspace.errors import WorkspaceError
+
+
+def connect() -> docker.DockerClient:
+    """The Docker engine of the environment.
+
+    Raises:
+        WorkspaceError: it does not answer; the message says what to do.
+    """
+    try:
+        client = docker.from_env(timeout=600)
+        client.ping()
+    except (DockerException, OSError) as error:
+        where = os.environ.get("DOCKER_HOST", "its default socket")
+        raise WorkspaceError(
+            f"Docker does not answer at {where} ({error}). Start it (`make docker` on Debian and Ubuntu as root), "
+            "or let DOCKER_HOST name a running engine."
+        ) from error
+    return client
+
+
+@dataclass
+class Bench:
+    """One process's share of a run."""
+
+    settings: Settings
+    worker: str
+    control: Path
+    """The gateway's control socket."""
+
+    @cached_property
+    def run(self) -> RunDirectory:
+        """The run directory."""
+        return RunDirectory(self.settings.artifacts / self.settings.run_id)
+
+    @cached_property
+    def client(self) -> docker.DockerClient:
+        """The engine, connected on first use (raises WorkspaceError)."""
+        return connect()
+
+    @cached_property
+    def engine(self) -> dict[str, Any]:
+        """The engine as manifests name it."""
+        info = self.client.info()
+        status = dict(info.get("DriverStatus") or [])
+        return {
+            "version": info["ServerVersion"],
+            "storage_driver": info["Driver"],
+            "native_diff": status.get("Native Overlay Diff", "false") == "true",
+            "architecture": info["Architecture"],
+        }
+
+    @cached_property
+    def gateway(self) -> GatewayClient:
+        """The run's gateway."""
+        return GatewayClient(self.control)
+
+    @cached_property
+    def progress(self) -> Progress:
+        """Where this worker tells what it is doing."""
+        return Progress(self.run.path, self.worker)
+
+    @property
+    def home(self) -> Path:
+        """Installed claws, and caches that all runs on this machine share."""
+        return default_home()
+
+    @property
+    def limits(self) -> Limits:
+        """Of every workspace."""
+        return Limits(self.settings.pids_limit, self.settings.memory)

@@ -1,0 +1,237 @@
+"""One case: claw x instance, from its row to its outcome, and where each step's product goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import demo.images
+from adapters.base import Adapter
+from adapters.prompts import prompt_digest, render
+from adapters.registry import adapter
+from clawbench.bench import Bench
+from evaluation.harness import Judgement, harness_version, judge
+from evaluation.instances import Instance, load_instance
+from evaluation.lists import ListedInstance
+from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
+from records.case import CaseFolder
+from records.run import now
+from workspace.images import find_image
+from workspace.owner import labels
+from workspace.prepare import PreparedImage, prepare
+
+
+class Case:
+    """One case at work. Its folder says how far it got, in this run or an earlier one of the same run id."""
+
+    def __init__(self, bench: Bench, claw: str, listed: ListedInstance) -> None:
+        """Nothing is read or made yet."""
+        self.bench = bench
+        self.claw = claw
+        self.listed = listed
+        self.case_id = f"{claw}-{listed.instance_id}"
+        self.folder: CaseFolder = bench.run.case(claw, listed.instance_id)
+        self.seconds: dict[str, float] = {}
+
+    # -- what is known --------------------------------------------------------------------------------
+
+    @cached_property
+    def adapter(self) -> Adapter:
+        """The claw's adapter (raises NotInstalledError)."""
+        return adapter(self.claw)
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The instance's row (raises InstanceError)."""
+        return load_instance(self.listed, demo=demo.images.TASK_REPO, dataset=self.bench.settings.dataset)
+
+    @cached_property
+    def prompt(self) -> str:
+        """What the claw is told: the same words for every claw."""
+        return render(self.adapter.prompt_file, self.instance.problem_statement)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The labels of everything that this case makes in the engine."""
+        return labels(self.bench.settings.run_id, self.case_id)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the case counts as, once it is known."""
+        metadata = self.folder.metadata()
+        return Outcome(metadata["outcome"]) if metadata else None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has an outcome that a rerun does not ask for again."""
+        outcome = self.outcome
+        return outcome is not None and not POLICY[outcome].run_again
+
+    @property
+    def is_exported(self) -> bool:
+        """Whether the claw's work is on disk and only the verdict is missing."""
+        export = self.folder.export()
+        return export is not None and export["ending"] != Ending.INFRASTRUCTURE
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the official harness resolved it."""
+        return self.outcome is Outcome.RESOLVED
+
+    # -- the steps ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def phase(self, name: str, doing: str) -> Iterator[None]:
+        """Time a step and tell the user of it."""
+        self.say(doing)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
+
+    def say(self, doing: str) -> None:
+        """Tell what is being done."""
+        self.bench.progress.say(self.case_id, doing)
+
+    def begin(self) -> None:
+        """Take up the case: forget an unfinished attempt, unless it got as far as its export."""
+        if not self.bench.settings.resume:
+            self.folder.forget()
+        if self.is_finished:
+            return
+        if self.is_exported:
+            self.seconds = dict((self.folder.export() or {})["seconds"])
+        else:
+            self.folder.begin()
+        self.bench.run.note(self.claw, self.listed.instance_id, "begun")
+
+    @cached_property
+    def source_image(self) -> str:
+        """The name of the instance's image, which an embedded task's is built under on first use."""
+        client = self.bench.client
+        if self.listed.embedded:
+            demo.images.ensure_image(
+                client, self.listed.instance_id, cache=self.bench.home / "locks", say=self.say
+            )
+            return demo.images.image_name(self.listed.instance_id)
+        return find_image(client, self.listed.instance_id, self.instance.image, self.say)
+
+    @cached_property
+    def prepared(self) -> PreparedImage:
+        """The prepared image (raises WorkspaceError)."""
+        with self.phase("image", "finding the image"):
+            return prepare(
+                self.bench.client,
+                self.source_image,
+                instance_id=self.listed.instance_id,
+                base_commit=self.instance.base_commit,
+                locks=self.bench.home / "locks",
+                labels=self.labels,
+                say=self.say,
+            )
+
+    def manifest(self) -> dict[str, Any]:
+        """Everything that this case's number is attributed to."""
+        runtime = self.adapter.runtime()
+        return {
+            "run_id": self.bench.settings.run_id,
+            "written": now(),
+            "claw": {"name": self.claw, "version": runtime.version, "found_by": runtime.found_by},
+            "instance_id": self.listed.instance_id,
+            "repo": self.instance.repo,
+            "base_commit": self.instance.base_commit,
+            "settings": self.bench.settings.attributed(),
+            "prompt_template_sha256": prompt_digest(self.adapter.prompt_file),
+            "droppings": list(self.adapter.droppings),
+            "source_image": {"name": self.prepared.source, "id": self.prepared.source_id},
+            "prepared_image": {"tag": self.prepared.tag, "id": self.prepared.image_id},
+            "history": vars(self.prepared.proof),
+            "engine": self.bench.engine,
+            "harness": harness_version(),
+            "clawbench": version("clawbench"),
+        }
+
+    def judge(self) -> None:
+        """Let the official harness judge the exported patch, and write the outcome down.
+
+        Raises:
+            EvaluationError: it gave no verdict.
+        """
+        if self.is_finished:
+            return
+        export = self.folder.export()
+        if export is None:
+            raise RuntimeError(f"{self.case_id} has no export to judge")
+        patch = self.folder.patch()
+        judgement = Judgement(Verdict.NOT_JUDGED)
+        if patch:
+            with self.phase("evaluation", "the official harness judges the patch"):
+                judgement = judge(
+                    self.instance,
+                    patch,
+                    client=self.bench.client,
+                    image=self.source_image,
+                    model_name=export["model_name_or_path"],
+                    timeout=self.bench.settings.eval_timeout,
+                    folder=self.folder.path / "evaluation",
+                    labels=self.labels,
+                )
+        outcome = outcome_of(Ending(export["ending"]), judgement.verdict)
+        self._finish(outcome, export, judgement)
+
+    def _finish(self, outcome: Outcome, export: dict[str, Any], judgement: Judgement) -> None:
+        self.folder.finish(
+            {
+                **export,
+                "claw": self.claw,
+                "instance_id": self.listed.instance_id,
+                "language_group": self.listed.language_group,
+                "outcome": outcome,
+                "verdict": judgement.verdict,
+                "detail": judgement.detail or export.get("detail", ""),
+                "failing_tests": list(judgement.failing_tests),
+                "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
+                "finished": now(),
+            }
+        )
+        self.bench.run.note(self.claw, self.listed.instance_id, "finished", outcome=outcome)
+        self.bench.run.write_predictions()
+
+    def broke(self, why: str) -> None:
+        """Write down that the case ended as an infrastructure error.
+
+        Args:
+            why: one line for the reports.
+        """
+        export = self.folder.export() or {}
+        self._finish(Outcome.INFRASTRUCTURE, {**export, "detail": why}, Judgement(Verdict.NOT_JUDGED, detail=why))
+
+    def explanation(self) -> str:
+        """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are."""
+        metadata = self.folder.metadata() or {}
+        outcome = Outcome(metadata["outcome"])
+        lines = [f"{outcome}: {POLICY[outcome].meaning}"]
+        if metadata.get("ending") not in {None, Ending.FINISHED} or metadata.get("detail"):
+            lines.append(
+                f"claw ended: {metadata.get('ending', 'not run')}; {metadata.get('detail', '')}".rstrip("; ")
+            )
+        failing = metadata.get("failing_tests", [])
+        if failing:
+            more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
+            lines.append(f"failing tests: {', '.join(failing[:3])}{more}")
+        lines.append(f"artifacts: {shown(self.folder.path)}")
+        return "\n".join(line[:400] for line in lines)
+
+
+def shown(path: Path) -> str:
+    """A path as the user would type it: relative where that is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,120 @@
+"""The suite's command-line options, and how they become settings."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from clawbench.selection import named_claws, wanted_claws
+from clawbench.settings import Settings
+from gateway.scripted import BEHAVIOURS, parse_model
+from workspace.container import Limits
+
+DEFAULT_MODEL = "scripted:oracle"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare them, each with what it means."""
+    group = parser.getgroup("clawbench", "clawbench: measure coding-agent harnesses on SWE-bench")
+    add = group.addoption
+    add(
+        "--run-id",
+        help="name of the run and of its folder; the same name again goes on with that run (default: claw, model and time)",
+    )
+    add("--model", default=DEFAULT_MODEL, help=_model_help())
+    add(
+        "--agent-timeout",
+        type=float,
+        default=3600,
+        metavar="SECONDS",
+        help="budget of wall clock for one claw on one instance (default: 3600)",
+    )
+    add(
+        "--max-turns",
+        type=int,
+        default=300,
+        metavar="N",
+        help="most model turns that the claw may take (default: 300)",
+    )
+    add(
+        "--llm-no",
+        type=int,
+        default=0,
+        metavar="N",
+        help="generic only: which of its configured models to use (default: 0)",
+    )
+    add(
+        "--eval-timeout",
+        type=float,
+        default=1800,
+        metavar="SECONDS",
+        help="time for the tests of one evaluation (default: 1800)",
+    )
+    add("--artifacts", default="artifacts", metavar="DIR", help="folder of all runs (default: artifacts)")
+    add("--no-resume", action="store_true", help="run selected cases again although the run has their outcomes")
+    add(
+        "--keep-container",
+        choices=["never", "failed", "always"],
+        default="never",
+        help="leave workspaces for looking into, stopped, their names beginning with 'kept.' (default: never)",
+    )
+    add(
+        "--egress",
+        choices=["gateway", "open"],
+        default="gateway",
+        help="'open' gives workspaces the open network: the numbers are then not comparable, and the manifest says so (default: gateway)",
+    )
+    add(
+        "--dataset",
+        metavar="PATH",
+        help="rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder or a name on the hub (default: the official datasets)",
+    )
+
+
+def _model_help() -> str:
+    behaviours = "; ".join(f"{name}: {behaviour.about}" for name, behaviour in BEHAVIOURS.items())
+    return f"the model behind the gateway (default: {DEFAULT_MODEL}, free of cost). scripted:<name> with one of: {behaviours}".replace(
+        "%", "%%"
+    )
+
+
+def settings_from(config: pytest.Config) -> Settings:
+    """The run's settings.
+
+    Raises:
+        pytest.UsageError: an option or a variable makes no sense; the message says which and why.
+    """
+    option = config.option
+    try:
+        parse_model(option.model)
+        limits = Limits.from_environment()
+        return Settings(
+            run_id=option.run_id or _default_run_id(config),
+            artifacts=Path(option.artifacts).absolute(),
+            model=option.model,
+            agent_timeout=option.agent_timeout,
+            max_turns=option.max_turns,
+            llm_no=option.llm_no,
+            eval_timeout=option.eval_timeout,
+            resume=not option.no_resume,
+            keep_container=option.keep_container,
+            egress=option.egress,
+            dataset=option.dataset,
+            pids_limit=limits.pids,
+            memory=limits.memory,
+        )
+    except ValidationError as error:
+        faults = [f"--{fault['loc'][0]}: {fault['msg']}".replace("_", "-") for fault in error.errors()]
+        raise pytest.UsageError("; ".join(faults)) from error
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _default_run_id(config: pytest.Config) -> str:
+    claws = "-".join(named_claws(config) or wanted_claws(config)) or "none"
+    model = re.sub(r"[^A-Za-z0-9._-]", "-", config.option.model)
+    return f"{claws}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"[:120]

@@ -1,0 +1,143 @@
+"""The pytest plugin: options, markers, cases, fixtures and what is shown. No logic of its own beyond wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from clawbench import reporting, selection
+from clawbench.fixtures import BENCH, attempt, case
+from clawbench.options import add_options, settings_from
+from clawbench.progress import ProgressPrinter
+from clawbench.session import ROOT, Session, bench_from
+from gateway.client import GatewayError
+from records.run import RunDirectory, RunError
+from reports.summary import summary_lines
+from workspace.errors import WorkspaceError
+
+__all__ = ["attempt", "case"]
+
+SESSION = pytest.StashKey[Session]()
+REPORTS = pytest.StashKey[dict[str, Path]]()
+_WORKER = "clawbench"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the suite's options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers; take over the controller's settings in a worker; else settle them."""
+    for name, meaning in selection.MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    handed_over = getattr(config, "workerinput", {}).get(_WORKER)
+    if handed_over is not None:
+        config.stash[BENCH] = bench_from(handed_over, config.workerinput["workerid"])  # type: ignore[attr-defined]
+    elif _is_benchmark(config):
+        _write_reports_into_the_run(config)
+
+
+def _is_benchmark(config: pytest.Config) -> bool:
+    """Whether this process is the controller of a run."""
+    option = config.option
+    if hasattr(config, "workerinput") or option.collectonly or option.help or option.version:
+        return False
+    if getattr(option, "markers", False) or getattr(option, "showfixtures", False):
+        return False
+    bench = ROOT / "tests_bench"
+    paths = [Path(config.invocation_params.dir, argument.split("::")[0]).resolve() for argument in config.args]
+    return any(path == bench or bench in path.parents or path in bench.parents for path in paths)
+
+
+def _write_reports_into_the_run(config: pytest.Config) -> None:
+    """JUnit and the JSON report go into the run's folder unless the command names other files."""
+    settings = settings_from(config)
+    config.option.run_id = settings.run_id
+    folder = settings.artifacts / settings.run_id
+    if not config.option.xmlpath:
+        config.option.xmlpath = str(folder / "junit.xml")
+    if not config.option.json_report_file or config.option.json_report_file == ".report.json":
+        config.option.json_report = True
+        config.option.json_report_file = str(folder / "report.json")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Take up the run before any worker starts."""
+    config = session.config
+    if not _is_benchmark(config):
+        return
+    try:
+        opened, swept = Session.open(settings_from(config), selection.wanted_claws(config))
+    except (WorkspaceError, RunError, GatewayError) as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[SESSION] = opened
+    config.stash[BENCH] = opened.bench("main")
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:
+        return
+
+    def write(line: str) -> None:
+        terminal.ensure_newline()
+        terminal.write_line(line)
+
+    for name in swept:
+        write(f"removed what a run that is gone left behind: container {name}")
+    if opened.settings.egress == "open":
+        write("WARNING: --egress open: claws can reach the network; the numbers are not comparable with others")
+    write(f"run {opened.settings.run_id}, model {opened.settings.model}")
+    opened.show_progress(ProgressPrinter(opened.run.path, write))
+
+
+def pytest_configure_node(node: object) -> None:
+    """Hand the run over to a worker of pytest-xdist."""
+    config: pytest.Config = node.config  # type: ignore[attr-defined]
+    session = config.stash.get(SESSION, None)
+    if session is not None:
+        node.workerinput[_WORKER] = session.handed_over()  # type: ignore[attr-defined]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make the cases."""
+    if "case" in metafunc.fixturenames:
+        selection.parametrize(metafunc)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cases that the command means."""
+    selection.narrow(config, items)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show a case by its outcome."""
+    report = yield
+    reporting.amend(item, call, report)
+    found = item.stash.get(reporting.CASE, None)
+    if found is not None and report.when != "teardown":
+        report.user_properties[:] = item.user_properties = reporting.properties(found)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: object, config: pytest.Config) -> None:
+    """The table, and where everything is."""
+    session = config.stash.get(SESSION, None)
+    if session is None:
+        return
+    terminalreporter.section(f"run {session.run.run_id}")  # type: ignore[attr-defined]
+    for line in summary_lines(RunDirectory(session.run.path)):
+        terminalreporter.write_line(line)  # type: ignore[attr-defined]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Give everything back, whatever happened."""
+    session = config.stash.get(SESSION, None)
+    if session is not None:
+        session.close()

@@ -1,0 +1,86 @@
+"""What each worker is doing, shown while the run goes on.
+
+Workers write one small file each; the controller reads them and prints a line when something changed. Under
+xdist nothing else of a case is visible before it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_FOLDER = ".progress"
+
+
+class Progress:
+    """One worker's say."""
+
+    def __init__(self, run: Path, worker: str) -> None:
+        """Name the file; it is made with the first word."""
+        self._path = run / _FOLDER / f"{worker}.json"
+
+    def say(self, case_id: str, doing: str) -> None:
+        """Tell what is being done for a case (nothing, where `doing` is empty)."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        row = {"case": case_id, "doing": doing, "since": time.time()}
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps(row))
+        fresh.replace(self._path)
+
+
+class ProgressPrinter:
+    """The controller's thread that prints what the workers say."""
+
+    def __init__(
+        self, run: Path, write: Callable[[str], None], *, every: float = 1.0, remind: float = 30.0
+    ) -> None:
+        """Nothing is printed before `start`.
+
+        Args:
+            run: the run directory.
+            write: prints one line.
+            every: seconds between two looks.
+            remind: seconds after which a step under way is told again.
+        """
+        self._folder = run / _FOLDER
+        self._write = write
+        self._every = every
+        self._remind = remind
+        self._told: dict[str, tuple[str, str, float]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="progress")
+
+    def start(self) -> None:
+        """Begin; what earlier runs left is forgotten."""
+        for path in self._folder.glob("*.json"):
+            path.unlink(missing_ok=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; returns when no more lines will come."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._every):
+            for path in sorted(self._folder.glob("*.json")):
+                self._look(path)
+
+    def _look(self, path: Path) -> None:
+        try:
+            row = json.loads(path.read_text())
+        except (FileNotFoundError, ValueError):
+            return  # replaced at this moment; there is a next look
+        case, doing, since = row["case"], row["doing"], row["since"]
+        now = time.time()
+        before = self._told.get(path.stem, ("", "", 0.0))
+        if not doing or (before[:2] == (case, doing) and now - before[2] < self._remind):
+            return
+        self._told[path.stem] = (case, doing, now)
+        elapsed = now - since
+        late = f" ({elapsed:.0f} s)" if elapsed >= self._remind else ""
+        self._write(f"{path.stem} {case}: {doing}{late}")

@@ -1,0 +1,73 @@
+"""What pytest shows of a case: its outcome in a few lines, infrastructure as an error, never as a failure."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+from docker.errors import DockerException
+
+from adapters.base import BadOptionError, NotInstalledError
+from clawbench.case import Case
+from demo.images import ImageBuildError
+from evaluation.harness import EvaluationError
+from evaluation.instances import InstanceError
+from workspace.errors import WorkspaceError
+
+CASE = pytest.StashKey[Case]()
+
+INFRASTRUCTURE = (
+    WorkspaceError,
+    EvaluationError,
+    InstanceError,
+    ImageBuildError,
+    NotInstalledError,
+    BadOptionError,
+    DockerException,
+    # the gateway, the provider, the engine's socket, a full disk
+    OSError,
+)
+"""What can break around a claw. Anything else is a fault of the suite and keeps its traceback."""
+
+
+def told(error: BaseException) -> str:
+    """An error as a user can act on it."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk is full: free some space, then run the same command again (nothing that ended is lost)"
+    return f"{error}" or type(error).__name__
+
+
+def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Make a case's report say what the outcome table says."""
+    case = item.stash.get(CASE, None)
+    error = call.excinfo.value if call.excinfo is not None else None
+    if case is None or error is None or isinstance(error, pytest.skip.Exception | KeyboardInterrupt):
+        return
+    if call.when == "call" and isinstance(error, AssertionError) and case.outcome is not None:
+        report.longrepr = case.explanation()
+        return
+    # pytest counts a failure in a test's own setup as an error, and so must its reports
+    report.when = "setup" if call.when == "call" else report.when
+    if isinstance(error, INFRASTRUCTURE):
+        why = told(error)
+        report.longrepr = f"infrastructure: {why}"
+    else:
+        why = f"a fault of the suite itself: {error!r}"
+    if call.when != "teardown":
+        case.broke(why.splitlines()[0][:500])
+
+
+def properties(case: Case) -> list[tuple[str, object]]:
+    """What JUnit and the JSON report say of a case beside pass or fail."""
+    metadata = case.folder.metadata()
+    if metadata is None:
+        return []
+    tokens = metadata.get("tokens", {})
+    return [
+        ("outcome", metadata["outcome"]),
+        ("ending", metadata.get("ending", "")),
+        *((f"seconds_{name.replace(' ', '_')}", value) for name, value in metadata["seconds"].items()),
+        *((f"tokens_{name}", value) for name, value in tokens.items()),
+        ("patch_bytes", metadata.get("patch_bytes", 0)),
+        ("artifacts", f"{case.claw}/{case.listed.instance_id}"),
+    ]

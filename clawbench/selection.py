@@ -1,0 +1,83 @@
+"""Which cases there are, and which of them a command means.
+
+Cases are the product of claws and listed instances, in one order in every worker. Nothing here reads a dataset or
+asks the engine. Two rules keep a command from meaning more than it says: with no instances named, the embedded
+task set is meant, which costs nothing; with real instances named, the embedded set is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from adapters.registry import CLAWS, installed
+from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, listed_instances
+
+REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
+
+MARKERS = {
+    "demo": "the embedded task set: ten small tasks that need no dataset and no money",
+    "full": "the 350 instances: verified_mini and multilingual together",
+    "lite": "the published 80-instance subset of full",
+    "verified_mini": "50 instances of SWE-bench Verified",
+    "multilingual": "the 300 instances of SWE-bench Multilingual",
+    **{group: f"instances of the language group {group}" for group in LANGUAGE_GROUPS},
+}
+
+
+def named_claws(config: pytest.Config) -> list[str]:
+    """The claws that the command names, in `-k` or in a test id."""
+    words = set(re.findall(r"[a-z]+", " ".join([config.option.keyword, *_test_ids(config)])))
+    return [name for name in CLAWS if name in words]
+
+
+def _test_ids(config: pytest.Config) -> list[str]:
+    return [argument for argument in config.args if "::" in argument]
+
+
+def wanted_claws(config: pytest.Config) -> list[str]:
+    """The claws that cases are made for: those that are named, installed or not, else those that are installed."""
+    return named_claws(config) or [name for name in CLAWS if installed(name)]
+
+
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """Make the cases: ids are `<claw>-<instance_id>`, so that `-k` selects by either."""
+    parameters = [
+        pytest.param(
+            (claw, listed),
+            id=f"{claw}-{listed.instance_id}",
+            marks=[getattr(pytest.mark, name) for name in listed.markers],
+        )
+        for claw in wanted_claws(metafunc.config)
+        for listed in listed_instances()
+    ]
+    metafunc.parametrize("case", parameters, indirect=True)
+
+
+def listed_of(item: pytest.Item) -> ListedInstance | None:
+    """The instance of a case, None for any other test."""
+    call = getattr(item, "callspec", None)
+    parameter = call.params.get("case") if call is not None else None
+    return parameter[1] if isinstance(parameter, tuple) else None
+
+
+def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what the command means, after pytest's own `-k` and `-m` did their part."""
+    cases = [(item, listed) for item in items if (listed := listed_of(item)) is not None]
+    real = {listed.instance_id for _, listed in cases if not listed.embedded}
+    drop_embedded = bool(real) and _names_real(config, real)
+    dropped = {id(item) for item, listed in cases if listed.embedded is drop_embedded}
+    if not dropped:
+        return
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in dropped])
+    items[:] = [item for item in items if id(item) not in dropped]
+
+
+def _names_real(config: pytest.Config, left: set[str]) -> bool:
+    """Whether the command chose among the real instances, by a marker, a word of their ids or an id."""
+    if any(re.search(rf"\b{name}\b", config.option.markexpr) for name in REAL_SETS):
+        return True
+    known: Sequence[ListedInstance] = listed_instances()
+    return len(left) < sum(1 for listed in known if not listed.embedded)

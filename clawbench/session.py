@@ -1,0 +1,132 @@
+"""The controller's part of a run: its folder, its manifest, its gateway, and what earlier runs left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from adapters.prompts import prompt_digest
+from adapters.registry import adapter, installed
+from clawbench.bench import Bench, connect
+from clawbench.progress import ProgressPrinter
+from clawbench.settings import Settings
+from evaluation.harness import harness_version
+from gateway.client import Gateway
+from records.run import RunDirectory
+from workspace.owner import sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Session:
+    """A run at work in the controller; the workers get `handed_over`."""
+
+    def __init__(self, settings: Settings, run: RunDirectory, lock: FileLock, gateway: Gateway) -> None:
+        """Use `Session.open`."""
+        self.settings = settings
+        self.run = run
+        self._lock = lock
+        self._gateway = gateway
+        self._printer: ProgressPrinter | None = None
+
+    @classmethod
+    def open(cls, settings: Settings, claws: list[str]) -> tuple[Session, list[str]]:
+        """Take up a run, new or to be gone on with.
+
+        Args:
+            settings: of the run.
+            claws: those that cases will be made for.
+
+        Returns:
+            the session, and the names of leftover containers of dead runs that were removed.
+
+        Raises:
+            WorkspaceError: Docker does not answer.
+            RunError: the run id can't be used so.
+            GatewayError: the gateway did not start.
+        """
+        client = connect()
+        run = RunDirectory.named(settings.artifacts, settings.run_id)
+        lock = run.lock()
+        try:
+            run.open(_manifest(settings, claws))
+            swept = sweep(client)
+            gateway = Gateway.start(run.path)
+        except BaseException:
+            lock.release()
+            raise
+        finally:
+            client.close()
+        return cls(settings, run, lock, gateway), swept
+
+    def handed_over(self) -> dict[str, str]:
+        """What a worker needs to know, as text."""
+        return {"settings": self.settings.model_dump_json(), "control": str(self._gateway.control)}
+
+    def bench(self, worker: str) -> Bench:
+        """The share of a worker in this very process."""
+        return bench_from(self.handed_over(), worker)
+
+    def show_progress(self, printer: ProgressPrinter) -> None:
+        """Print what the workers are doing until the session closes."""
+        self._printer = printer
+        printer.start()
+
+    def close(self) -> None:
+        """Give everything back."""
+        try:
+            if self._printer is not None:
+                self._printer.stop()
+            self._gateway.stop()
+            if any(self.run.cases()):
+                self.run.write_predictions()
+            shutil.rmtree(self.run.path / ".progress", ignore_errors=True)
+        finally:
+            self._lock.release()
+
+
+def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
+    """A worker's share, from what the controller handed over."""
+    settings = Settings.model_validate_json(handed_over["settings"])
+    return Bench(settings, worker, Path(handed_over["control"]))
+
+
+def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
+    return {
+        "clawbench": {"version": version("clawbench"), "commit": _commit()},
+        "settings": settings.attributed() | {"harness": harness_version()},
+        "claws": {name: _claw(name) for name in claws if installed(name)},
+    }
+
+
+def _claw(name: str) -> dict[str, Any]:
+    found = adapter(name)
+    runtime = found.runtime()
+    return {
+        "version": runtime.version,
+        "found_by": runtime.found_by,
+        "config_sha256": sha256(found.config_file().read_bytes()).hexdigest(),
+        "prompt": found.prompt_file,
+        "prompt_sha256": prompt_digest(found.prompt_file),
+    }
+
+
+def _commit() -> str | None:
+    """The suite's own commit, with `-dirty` where the checkout differs from it; None outside a checkout."""
+    if not (ROOT / ".git").exists():
+        return None
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ.get("PATH", os.defpath)},
+    )
+    return done.stdout.strip() or None

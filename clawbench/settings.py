@@ -1,0 +1,37 @@
+"""What a run was asked to do: validated once in the controller, handed to every worker as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+KeepContainer = Literal["never", "failed", "always"]
+
+
+class Settings(BaseModel):
+    """The options of one run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run_id: str
+    artifacts: Path
+    """The folder of all runs, absolute."""
+    model: str
+    agent_timeout: float = Field(gt=0)
+    """Seconds of wall clock for one claw on one instance."""
+    max_turns: int = Field(gt=0)
+    llm_no: int = Field(ge=0)
+    eval_timeout: float = Field(gt=0)
+    """Seconds for the tests of one evaluation."""
+    resume: bool
+    keep_container: KeepContainer
+    egress: Literal["gateway", "open"]
+    dataset: str | None = None
+    pids_limit: int
+    memory: str
+
+    def attributed(self) -> dict[str, Any]:
+        """The part of them that a number depends on, for the manifest."""
+        return self.model_dump(mode="json", exclude={"run_id", "artifacts", "resume", "keep_container"})

@@ -1,0 +1,227 @@
+"""The part of a case's life that happens in its workspace: the claw works, then its patch is exported."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from adapters.base import CommandResult, Task
+from clawbench.case import Case
+from evaluation.outcomes import Ending
+from gateway.client import GatewayError
+from gateway.models import CaseCounts, CaseSpec
+from workspace.container import GATEWAY_PORT, Keep, Workspace, open_workspace
+from workspace.export import Export, export
+from workspace.prepare import WORKDIR
+from workspace.start_tree import StartTree
+
+_PROVIDER_FAULTS = {
+    "unauthorized": "the provider refused the key (401)",
+    "rate_limited": "the provider's rate limit (429)",
+    "server_error": "the provider failed (5xx)",
+    "malformed": "the provider's answer was malformed",
+    "hung": "the provider did not answer",
+}
+"""Endings of a request that are not the claw's doing. Claws exit 0 on some of them: the gateway knows."""
+
+
+class _Shell:
+    """A workspace as adapters see it; the claw's own run also writes its logs to the case's folder."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.logs: tuple[Path, Path] | None = None
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        timeout: float,
+        environment: Mapping[str, str] | None = None,
+        workdir: str | None = None,
+    ) -> CommandResult:
+        result = self._workspace.run(
+            command, timeout=timeout, environment=environment, workdir=workdir, logs=self.logs
+        )
+        return CommandResult(result.exit_code, result.stdout, result.stderr, result.seconds)
+
+    def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
+        self._workspace.put(folder, files, mode)
+
+    def fetch(self, path: str, destination: Path) -> list[Path]:
+        return self._workspace.fetch(path, destination)
+
+
+class Attempt:
+    """A claw at work on a case in a fresh workspace."""
+
+    def __init__(self, case: Case, workspace: Workspace, start: StartTree) -> None:
+        """Take over a running workspace; use `open_attempt`."""
+        self._case = case
+        self._workspace = workspace
+        self._start = start
+        self._shell = _Shell(workspace)
+        self._ending = Ending.AGENT_ERROR
+        self._detail = ""
+        self._exit_code: int | None = None
+        self._counts = CaseCounts()
+        self._stdout = b""
+
+    def run_claw(self) -> None:
+        """Run the claw on the prompt until it ends or its budget is used up.
+
+        Raises:
+            NotInstalledError, BadOptionError: the claw can't be run so.
+            WorkspaceError, GatewayError: what it runs in broke.
+        """
+        case, settings = self._case, self._case.bench.settings
+        task = Task(
+            prompt=case.prompt,
+            workdir=WORKDIR,
+            base_url=f"http://127.0.0.1:{GATEWAY_PORT}/v1",
+            model=settings.model.replace(":", "-"),
+            timeout=settings.agent_timeout,
+            max_turns=settings.max_turns,
+            llm_no=settings.llm_no,
+        )
+        case.folder.write_text("prompt.txt", task.prompt)
+        with case.phase("agent setup", "setting up the claw"):
+            case.adapter.create_agent(self._shell, task)
+        self._shell.logs = (case.folder.path / "agent_stdout.log", case.folder.path / "agent_stderr.log")
+        with case.phase("agent", f"{case.claw} works"):
+            result = case.adapter.send_task(self._shell, task)
+        with case.phase("export", "ending the workspace"):
+            self._workspace.freeze()
+        self._counts = case.bench.gateway.close_case(case.case_id)
+        self._exit_code = result.exit_code
+        self._stdout = result.stdout
+        self._ending, self._detail = _ending(result, self._counts)
+
+    def export(self) -> None:
+        """Take the patch from repository state and keep it with session and usage.
+
+        Raises:
+            ExportError: the patch does not reproduce what the claw left.
+            ProviderError: the model's provider broke; what was left is kept, and not judged.
+        """
+        case = self._case
+        session = case.folder.path / "session"
+        with case.phase("export", "exporting the patch"):
+            case.adapter.backup_session(self._shell, session)
+            taken = export(
+                self._workspace.container,
+                self._start,
+                droppings=case.adapter.droppings,
+                save_droppings_to=session / "droppings",
+                native_diff=case.bench.engine["native_diff"],
+            )
+            case.adapter.delete_agent(self._shell)
+        self._keep(taken, session)
+        if self._ending is Ending.INFRASTRUCTURE:
+            raise ProviderError(self._detail)
+
+    def _keep(self, taken: Export, session: Path) -> None:
+        case = self._case
+        told = case.adapter.usage(session, self._stdout)
+        usage = {
+            "gateway": self._counts.model_dump(mode="json"),
+            "claw": asdict(told) if told is not None else None,
+        }
+        case.folder.write_text("usage.json", json.dumps(usage, indent=2) + "\n")
+        facts = {
+            "model_name_or_path": f"{case.claw}/{case.bench.settings.model}",
+            "ending": self._ending,
+            "detail": self._detail,
+            "exit_code": self._exit_code,
+            "requests": self._counts.requests,
+            "turns": self._counts.turns,
+            "tokens": self._counts.tokens.model_dump(),
+            "changed_files": taken.changed_files,
+            "patch_bytes": len(taken.patch.encode()),
+            "start_tree": taken.start_tree,
+            "final_tree": taken.final_tree,
+            "seconds": {name: round(spent, 3) for name, spent in case.seconds.items()},
+        }
+        case.folder.keep_export(facts, taken.patch, taken.raw, [asdict(item) for item in taken.dropped])
+        case.bench.run.note(case.claw, case.listed.instance_id, "exported", ending=self._ending)
+        case.bench.run.write_predictions()
+
+
+class ProviderError(ConnectionError):
+    """The model's provider broke under the claw: nothing can be said of the claw."""
+
+
+def _ending(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
+    """How the claw's run ended, by what the gateway saw; an exit code alone is not the ending."""
+    last = counts.last_ending
+    # a model that hangs until the budget is used up is a timeout, as for any slow model
+    if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
+        return Ending.INFRASTRUCTURE, _PROVIDER_FAULTS[last]
+    if result.timed_out:
+        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s"
+    if not counts.requests:
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and never asked the model"
+    if result.exit_code != 0:
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns"
+    return Ending.FINISHED, ""
+
+
+@contextmanager
+def open_attempt(case: Case) -> Iterator[Attempt]:
+    """A fresh workspace for a case, given back whatever happens.
+
+    Raises:
+        WorkspaceError, PreparationError, ImageMissingError: the workspace could not be made.
+        GatewayError: the gateway is gone.
+        NotInstalledError: the claw's runtime is not there.
+    """
+    bench = case.bench
+    arguments = case.adapter.container_arguments()
+    prepared = case.prepared
+    with case.phase("image", "reading the start tree"):
+        start = StartTree.of(
+            bench.client, prepared, cache=bench.home / "start-trees", labels=case.labels, say=case.say
+        )
+    case.folder.keep_manifest(case.manifest())
+    spec = CaseSpec(
+        case_id=case.case_id,
+        model=bench.settings.model,
+        workdir=WORKDIR,
+        gold_patch=case.instance.patch,
+        request_log=case.folder.path / "requests.jsonl",
+    )
+    socket = bench.gateway.open_case(spec)
+    keep = Keep()
+    name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", f"{bench.settings.run_id}.{case.case_id}")[:180]
+    with ExitStack() as stack:
+        stack.callback(_close, case)
+        with case.phase("workspace", "starting a fresh workspace"):
+            workspace = stack.enter_context(
+                open_workspace(
+                    bench.client,
+                    prepared,
+                    name=name,
+                    labels=case.labels,
+                    limits=bench.limits,
+                    gateway_socket=socket,
+                    mounts={mount.target: str(mount.source) for mount in arguments.mounts},
+                    environment=arguments.environment,
+                    keep=keep,
+                    egress=bench.settings.egress == "open",
+                )
+            )
+        try:
+            yield Attempt(case, workspace, start)
+        finally:
+            wanted = bench.settings.keep_container
+            keep.keep = wanted == "always" or (wanted == "failed" and not case.is_resolved)
+
+
+def _close(case: Case) -> None:
+    """Close the gateway's case where the attempt did not get to it; a gateway that is gone has closed it."""
+    with suppress(LookupError, GatewayError):
+        case.bench.gateway.close_case(case.case_id)

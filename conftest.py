@@ -1,0 +1,3 @@
+"""Names the plugin modules."""
+
+pytest_plugins = ["clawbench.plugin"]

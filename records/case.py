@@ -1,0 +1,99 @@
+"""One case's folder: every step's product is in it before the next step begins.
+
+`case.json` is written when a case begins, `export.json` when its patch is on disk, `metadata.json` when it has an
+outcome. Whichever is there says how far a killed run got, and a rerun goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from records.files import write_atomically, write_json
+
+
+class CaseFolder:
+    """`<run>/<claw>/<instance_id>/`."""
+
+    def __init__(self, path: Path, claw: str, instance_id: str) -> None:
+        """Name a case's folder; nothing is made."""
+        self.path = path
+        self.claw = claw
+        self.instance_id = instance_id
+
+    def lock(self) -> FileLock:
+        """For the process that works on the case; one that a killed run left at work is waited for."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.path.parent / f".{self.instance_id}.lock")
+
+    def forget(self) -> None:
+        """Remove all that is known of the case."""
+        if self.path.exists():
+            shutil.rmtree(self.path)
+
+    def begin(self) -> None:
+        """Empty the folder and say that the case has begun."""
+        self.forget()
+        self.path.mkdir(parents=True)
+        write_json(self.path / "case.json", {"claw": self.claw, "instance_id": self.instance_id})
+
+    def keep_manifest(self, facts: Mapping[str, Any]) -> None:
+        """Write what the case is attributed to; before the agent starts."""
+        write_json(self.path / "manifest.json", facts)
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write one of the artifacts, bytes as given."""
+        path = self.path / name
+        write_atomically(path, text.encode("utf-8", "surrogatepass"))
+        return path
+
+    def keep_export(
+        self, facts: Mapping[str, Any], patch: str, raw: str, dropped: list[Mapping[str, Any]]
+    ) -> None:
+        """Keep the exported patch; it counts from the moment that this returns."""
+        self.write_text("git.patch", patch)
+        self.write_text("git.patch.raw", raw)
+        write_atomically(self.path / "dropped.json", json.dumps(dropped, indent=2, ensure_ascii=False).encode())
+        write_json(self.path / "export.json", facts)
+
+    def export(self) -> dict[str, Any] | None:
+        """The facts of the export, or None where there is none (yet)."""
+        return _read(self.path / "export.json")
+
+    def patch(self) -> str:
+        """The exported patch that is judged."""
+        return (self.path / "git.patch").read_bytes().decode()
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Write the outcome and all that goes with it."""
+        write_json(self.path / "metadata.json", facts)
+
+    def metadata(self) -> dict[str, Any] | None:
+        """The outcome and all that goes with it, or None where the case has none (yet)."""
+        return _read(self.path / "metadata.json")
+
+    def prediction(self) -> dict[str, str] | None:
+        """The row for the official harness, once there is a patch."""
+        export = self.export()
+        if export is None:
+            return None
+        return {
+            "instance_id": self.instance_id,
+            "model_name_or_path": export["model_name_or_path"],
+            "model_patch": self.patch(),
+        }
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return None  # half a file can't come from here, but a disk may have lost its end
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,152 @@
+"""The run directory: one manifest, one folder a case, and what is derived from them.
+
+A case's folder is the truth; `predictions.jsonl` is derived from the folders and can be made again at any time,
+`state.jsonl` is the journal of what happened when.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from records.case import CaseFolder
+from records.files import append_line, write_atomically, write_json
+
+
+class RunError(ValueError):
+    """The run directory can't be used as asked; the message says why and what to do."""
+
+
+class RunDirectory:
+    """`<artifacts>/<run_id>/`."""
+
+    def __init__(self, path: Path) -> None:
+        """Name a run directory; `open` makes or checks it."""
+        self.path = path
+        self.run_id = path.name
+
+    @classmethod
+    def named(cls, artifacts: Path, run_id: str) -> RunDirectory:
+        """The directory of a run id.
+
+        Raises:
+            RunError: the id is no name for a folder and a Docker label.
+        """
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", run_id):
+            raise RunError(
+                f"--run-id {run_id!r}: use letters, digits, '.', '_' and '-', beginning with a letter or digit, "
+                "120 at the most"
+            )
+        return cls(artifacts / run_id)
+
+    @property
+    def manifest_path(self) -> Path:
+        """What every number of the run is attributed to."""
+        return self.path / "manifest.json"
+
+    def lock(self) -> FileLock:
+        """Hold this run id for this process, until the lock is released or the process ends.
+
+        Raises:
+            RunError: another process runs under the same id at this moment, or the folder can't be written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path / ".lock", timeout=0)
+            lock.acquire()
+        except Timeout as error:
+            raise RunError(
+                f"run {self.run_id} is in progress in another process; wait for it or take another --run-id"
+            ) from error
+        except OSError as error:
+            raise RunError(
+                f"{self.path} can't be written ({error.strerror}); give another folder by --artifacts"
+            ) from error
+        return lock
+
+    def open(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest, or check that the run's own says the same.
+
+        `settings` must be equal; claws that are new to the run are added, those that it has must be equal.
+
+        Args:
+            manifest: `settings` and `claws` (one mapping each), and whatever else is worth knowing.
+
+        Raises:
+            RunError: something differs; every difference is in the message.
+        """
+        if not self.manifest_path.exists():
+            write_json(self.manifest_path, {"run_id": self.run_id, "created": now(), **manifest})
+            return
+        try:
+            held = json.loads(self.manifest_path.read_text())
+            claws, settings = held["claws"], held["settings"]
+        except (ValueError, KeyError) as error:
+            raise RunError(f"{self.manifest_path} is not a manifest ({error}); take another --run-id") from error
+        shared = {name: value for name, value in manifest["claws"].items() if name in claws}
+        different = [
+            *_differences(settings, manifest["settings"], ""),
+            *_differences({name: claws[name] for name in shared}, shared, "claws."),
+        ]
+        if different:
+            raise RunError(
+                f"run {self.run_id} was made with other settings; take another --run-id, or give it what it had:\n"
+                + "\n".join(f"  {line}" for line in different)
+            )
+        if set(manifest["claws"]) - set(claws):
+            write_json(self.manifest_path, {**held, "claws": {**claws, **manifest["claws"]}})
+
+    def case(self, claw: str, instance_id: str) -> CaseFolder:
+        """The folder of a case."""
+        return CaseFolder(self.path / claw / instance_id, claw, instance_id)
+
+    def cases(self) -> list[CaseFolder]:
+        """Every case that has a folder, by claw and instance: an order that no timing changes."""
+        found = sorted(self.path.glob("*/*/case.json"))
+        return [CaseFolder(path.parent, path.parent.parent.name, path.parent.name) for path in found]
+
+    def note(self, claw: str, instance_id: str, event: str, **more: Any) -> None:
+        """Write a transition of a case to the journal."""
+        row = {"time": now(), "claw": claw, "instance_id": instance_id, "event": event, **more}
+        append_line(self.path / "state.jsonl", row)
+
+    def write_predictions(self) -> None:
+        """Make `predictions.jsonl` again from the cases' folders, for all claws and for each.
+
+        The official harness reads one prediction per instance, so the file to hand it is the claw's own.
+        """
+        with FileLock(self.path / ".predictions.lock"):
+            by_claw: dict[str, list[str]] = {}
+            for case in self.cases():
+                prediction = case.prediction()
+                if prediction is not None:
+                    by_claw.setdefault(case.claw, []).append(json.dumps(prediction))
+            for claw, rows in by_claw.items():
+                _write_lines(self.path / claw / "predictions.jsonl", rows)
+            _write_lines(self.path / "predictions.jsonl", [row for rows in by_claw.values() for row in rows])
+
+
+def now() -> str:
+    """The time as it is written in records: UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _write_lines(path: Path, rows: list[str]) -> None:
+    write_atomically(path, "".join(f"{row}\n" for row in rows).encode())
+
+
+def _differences(held: Mapping[str, Any], given: Mapping[str, Any], prefix: str) -> list[str]:
+    lines = []
+    for name in sorted({*held, *given}):
+        before, after = held.get(name), given.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            lines += _differences(before, after, f"{prefix}{name}.")
+        elif before != after:
+            lines.append(f"{prefix}{name}: the run has {before!r}, this command {after!r}")
+    return lines

@@ -1,0 +1,1 @@
+"""What users read: made from the records, by nothing else."""
