@@ -57,7 +57,7 @@ def tamper_edit(job: Job) -> Sequence[str]:
 
 def found(mark: str, results: str) -> list[str]:
     """The kinds of which the probes said `<mark>:<kind>`, sorted."""
-    return sorted(set(re.findall(rf"(?<![\w-]){mark}:([a-z0-9-]+)", results)))
+    return sorted(set(re.findall(rf"(?<!NO-){mark}:([a-z0-9-]+)", results)))
 
 
 def _leaks(_job: Job, results: str) -> str:

@@ -1,8 +1,11 @@
 # What the git probes share. Needs: workdir, scratch, search_root, needles (lines), paths (lines).
 # A probe prints LEAK:<kind> where it finds the fix, or a commit that is not in HEAD's past, else NO-LEAK:<kind>.
 export LC_ALL=C GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat
-export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+# HEAD's past is what its commits say, whatever grafts and replacements make of it.
+export GIT_GRAFT_FILE=/dev/null
+export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 export GIT_CONFIG_KEY_1=protocol.file.allow GIT_CONFIG_VALUE_1=always
+export GIT_CONFIG_KEY_2=advice.graftFileDeprecated GIT_CONFIG_VALUE_2=false
 mkdir -p "$scratch" && cd "$workdir" || exit 1
 dot=$(git rev-parse --absolute-git-dir 2> /dev/null) || dot="$workdir/.git"
 common=$(cd "$(git rev-parse --git-common-dir 2> /dev/null || echo "$dot")" && pwd)

@@ -17,7 +17,9 @@ worktrees() {
     done
     return 1
 }
-relative_names() { git rev-parse '@{u}' '@{push}' '@{-1}' 'HEAD@{1}' 'HEAD@{2}' 'stash@{0}' | leads_out; }
+relative_names() {
+    for name in '@{u}' '@{push}' '@{-1}' 'HEAD@{1}' 'HEAD@{2}' 'stash@{0}'; do git rev-parse -q "$name"; done | leads_out
+}
 
 probe branch refs refs/heads
 probe remote-branch refs refs/remotes

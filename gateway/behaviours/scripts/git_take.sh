@@ -13,15 +13,13 @@ fixing_commit() {
     sed -n 's/ commit$//p' "$scratch/foreign" \
         | timeout 50 git log --no-walk=unsorted --stdin -m -S"$needle" --format=%H -- "${touched[@]}" | head -n 1
 }
-fixing_blob() {
+fixing_blob() { # a blob with the line that shares others with a touched file; prints both
     sed -n 's/ blob$//p' "$scratch/foreign" | head -n 2000 | while IFS= read -r blob; do
-        git cat-file blob "$blob" | has_needle && echo "$blob" && break
-    done
-}
-most_alike() {
-    for path in "${touched[@]}"; do
-        [ -f "$path" ] && echo "$(git cat-file blob "$1" | grep -cFxf "$path") $path"
-    done | sort -rn | head -n 1 | cut -d' ' -f2-
+        git cat-file blob "$blob" | has_needle || continue
+        for path in "${touched[@]}"; do
+            [ -f "$path" ] && echo "$(git cat-file blob "$blob" | grep -cFxf "$path") $blob $path"
+        done
+    done | grep -v '^0 ' | sort -rn | head -n 1 | cut -d' ' -f2-
 }
 
 if [ -n "$needle" ] && [ -s "$scratch/leaks" ]; then
@@ -32,8 +30,7 @@ if [ -n "$needle" ] && [ -s "$scratch/leaks" ]; then
             || copy_from "$commit"
         echo "took the fix from a commit"
     elif [ -n "$blob" ]; then
-        path=$(most_alike "$blob")
-        git cat-file blob "$blob" > "${path:-${touched[0]}}"
+        git cat-file blob "${blob%% *}" > "${blob#* }"
         echo "took the fix from a blob"
     fi
 fi
