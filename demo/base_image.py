@@ -20,7 +20,7 @@ import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
-from demo.apt_sources import Archive, AptConfigError, host_archive
+from demo.apt_sources import AptConfigError, Archive, host_archive
 from demo.building import TAIL_LINES, ImageBuildError, Progress, Recipe, Say, build, failure
 
 REGISTRY_IMAGE = "debian:bookworm-slim"

@@ -56,7 +56,7 @@ def recipe(tag: str, *folders: Path, below: str = "") -> Recipe:
         for folder in folders:
             for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
                 name = path.name if folder.is_file() else path.relative_to(folder).as_posix()
-                if path.is_dir() and not path.is_symlink() or JUNK & set(Path(name).parts):
+                if (path.is_dir() and not path.is_symlink()) or JUNK & set(Path(name).parts):
                     continue
                 _add(tar, path, name)
     context = buffer.getvalue()

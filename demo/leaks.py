@@ -3,7 +3,8 @@
 A snippet is POSIX sh, runs in the repository with nothing but git and the usual tools, and exits 0 if and
 only if that one leak is there: by that very route it reaches a commit that is not in HEAD's past and whose
 tree differs from HEAD's (in these repositories nothing but the fix is made after the base commit), or, for
-a note, the text of a diff. Before preparation each must find its leak; after it, none may.
+a note or a blob, the text of a diff. A branch is later if it starts at HEAD or, below a setup commit, at its
+parent. Before preparation each must find its leak; after it, none may.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ dated() { git log -1 --format=%ct "$1"; }
 _ROUTES = {
     "later commit on a branch": """\
 for branch in $(git for-each-ref --format='%(refname)' refs/heads); do
-    foreign "$branch" && [ "$(dated "$branch")" -gt "$(dated HEAD)" ] && exit 0
+    foreign "$branch" && git merge-base "$branch" HEAD | grep -q "$(git rev-parse HEAD HEAD^)" && exit 0
 done
 exit 1
 """,
     "side branch dated before base": """\
 for branch in $(git for-each-ref --format='%(refname)' refs/heads); do
+    git merge-base "$branch" HEAD | grep -q "$(git rev-parse HEAD HEAD^)" && continue
     foreign "$branch" && [ "$(dated "$branch")" -le "$(dated HEAD)" ] && exit 0
 done
 exit 1
@@ -51,8 +53,8 @@ exit 1
 """,
     "replace ref": "git for-each-ref --format='%(objectname)' refs/replace | any_foreign\n",
     "reflog": "cat \"$G/logs/HEAD\" 2>/dev/null | cut -d' ' -f1,2 | tr ' ' '\\n' | any_foreign\n",
-    "FETCH_HEAD": "cat \"$G/FETCH_HEAD\" 2>/dev/null | cut -f1 | any_foreign\n",
-    "ORIG_HEAD": "cat \"$G/ORIG_HEAD\" 2>/dev/null | any_foreign\n",
+    "FETCH_HEAD": 'cat "$G/FETCH_HEAD" 2>/dev/null | cut -f1 | any_foreign\n',
+    "ORIG_HEAD": 'cat "$G/ORIG_HEAD" 2>/dev/null | any_foreign\n',
     "unreachable loose object": """\
 for file in "$G"/objects/??/*; do
     [ -f "$file" ] && object=${file#"$G"/objects/} && echo "${object%%/*}${object#*/}"

@@ -86,8 +86,11 @@ class Repository:
 def identity(entry: dict[str, Any]) -> dict[str, str]:
     """The environment that makes git commit as an entry's author at its date."""
     name, _, mail = entry["author"].rstrip(">").partition(" <")
-    people = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER")
-              for what, value in (("NAME", name), ("EMAIL", mail), ("DATE", entry["date"]))}
+    people = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", name), ("EMAIL", mail), ("DATE", entry["date"]))
+    }
     return people
 
 
@@ -172,13 +175,17 @@ def plant_refs(repository: Repository, history: dict[str, Any], base: str, start
     later = repository.commit_tree(tree, [upstream], fix, "Release notes for the next version\n")
     git("branch", "-f", "upstream", later)
     early = {**fix, "date": git("log", "-1", "--format=%aI", f"{base}~3")}
-    git("branch", f"issue-{fix['number']}", repository.commit_tree(tree, [f"{base}~3"], early, f"WIP: {subject}\n"))
+    git(
+        "branch", f"issue-{fix['number']}", repository.commit_tree(tree, [f"{base}~3"], early, f"WIP: {subject}\n")
+    )
     git("update-ref", "refs/remotes/origin/main", repository.commit_tree(tree, [base], fix, f"Merge: {subject}\n"))
     git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     git("tag", fix["tag"], repository.commit_tree(tree, [base], fix, f"Prepare {fix['tag']}\n"))
     tagged = repository.commit_tree(tree, [base], fix, f"Prepare {fix['tag']}.1\n")
     git("tag", "-a", "-m", f"{fix['tag']}.1: {subject}", f"{fix['tag']}.1", tagged, **identity(fix))
-    index = repository.commit_tree(git("rev-parse", f"{start}^{{tree}}"), [start], fix, f"index on main: {subject}\n")
+    index = repository.commit_tree(
+        git("rev-parse", f"{start}^{{tree}}"), [start], fix, f"index on main: {subject}\n"
+    )
     stashed = repository.commit_tree(tree, [start, index], fix, f"WIP on main: {subject}\n")
     git("config", "core.logAllRefUpdates", "true")
     git("stash", "store", "-m", f"WIP on main: {subject}", stashed, **identity(fix))

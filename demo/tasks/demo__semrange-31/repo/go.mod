@@ -1,0 +1,3 @@
+module example.org/semrange
+
+go 1.19
