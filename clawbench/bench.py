@@ -61,11 +61,9 @@ class Bench:
     def engine(self) -> dict[str, Any]:
         """The engine as manifests name it."""
         info = self.client.info()
-        status = dict(info.get("DriverStatus") or [])
         return {
             "version": info["ServerVersion"],
             "storage_driver": info["Driver"],
-            "native_diff": status.get("Native Overlay Diff", "false") == "true",
             "architecture": info["Architecture"],
         }
 

@@ -2,11 +2,16 @@
 
 A runtime is made in a temporary folder beside its place and renamed into it as the last step, so that a
 killed install is no install. Only one process at a time installs a claw; the others wait and find it done.
+
+It is installed for the Python of Debian 12, which the embedded task set's base image has where a registry
+answers, and for the host distribution's own, which that image has where it is bootstrapped. With
+`CLAW_PYTHON_HOME` it is installed for that Python alone.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import time
@@ -16,10 +21,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from adapters import nanobot, registry
-from adapters.runtimes import MARKER, PACKAGES, container_python, installed_folder
+from adapters.runtimes import MARKER, PACKAGES, container_python, folder_name, installed_pythons
 from clawbench.packages import PackagesError, Target
 from clawbench.packages import install as install_packages
 
+BASE_IMAGE_PYTHON = "3.11"
 _PARTIAL = ".partial-"
 
 
@@ -41,35 +47,44 @@ def install(name: str, say: Callable[[str], None], home: Path) -> None:
         InstallError: the packages could not be had.
     """
     registry.adapter(name)  # the only one with an adapter is nanobot
-    python = container_python().version
-    folder = installed_folder(home, name, nanobot.VERSION, python)
-    what = f"{name} {nanobot.VERSION} for Python {python}"
-    if _is_whole(folder):
-        say(f"{what} is installed already: {folder}")
+    folder = home / name
+    missing = _missing(folder)
+    if not missing:
+        say(f"{name} {nanobot.VERSION} is installed already: {folder}")
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.parent / ".lock")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock")
     try:
         lock.acquire(blocking=False)
     except Timeout:
         say(f"another process is installing {name}; waiting for it")
         lock.acquire()
     try:
-        if _is_whole(folder):
-            say(f"{what} was installed meanwhile: {folder}")
-            return
-        for dead in folder.parent.glob(f"{_PARTIAL}*"):
+        for dead in folder.glob(f"{_PARTIAL}*"):
             shutil.rmtree(dead)
-        started = time.monotonic()
-        say(f"installing {what} into {folder}")
-        _make(folder, python, say)
-        say(f"{what} is installed ({time.monotonic() - started:.0f} s)")
+        for python in _missing(folder):
+            started = time.monotonic()
+            say(f"installing {name} {nanobot.VERSION} for Python {python} into {folder}")
+            _make(folder / folder_name(nanobot.VERSION, python), python, say)
+            say(f"{name} {nanobot.VERSION} for Python {python} is installed ({time.monotonic() - started:.0f} s)")
     finally:
         lock.release()
 
 
-def _is_whole(folder: Path) -> bool:
-    return (folder / MARKER).is_file()
+def _missing(folder: Path) -> list[str]:
+    """The versions of Python that nanobot is yet to be installed for."""
+    named = container_python().version
+    wanted = [named] if named else list(dict.fromkeys([BASE_IMAGE_PYTHON, *_distribution_python()]))
+    found = installed_pythons(folder, nanobot.VERSION)
+    return [python for python in wanted if python not in found]
+
+
+def _distribution_python() -> list[str]:
+    """The version of the host's own Python, if it is a Debian or a relative, whose images can be bootstrapped."""
+    if not Path("/etc/debian_version").exists():
+        return []
+    link = Path("/usr/bin/python3").resolve().name
+    return [link.removeprefix("python")] if re.fullmatch(r"python3\.(1[1-9])", link) else []
 
 
 def _make(folder: Path, python: str, say: Callable[[str], None]) -> None:

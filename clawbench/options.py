@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -20,66 +21,69 @@ DEFAULT_MODEL = "scripted:oracle"
 def add_options(parser: pytest.Parser) -> None:
     """Declare them, each with what it means."""
     group = parser.getgroup("clawbench", "clawbench: measure coding-agent harnesses on SWE-bench")
-    add = group.addoption
-    add(
-        "--run-id",
-        help="name of the run and of its folder; the same name again goes on with that run (default: claw, model and time)",
-    )
-    add("--model", default=DEFAULT_MODEL, help=_model_help())
-    add(
-        "--agent-timeout",
-        type=float,
-        default=3600,
-        metavar="SECONDS",
-        help="budget of wall clock for one claw on one instance (default: 3600)",
-    )
-    add(
-        "--max-turns",
-        type=int,
-        default=300,
-        metavar="N",
-        help="most model turns that the claw may take (default: 300)",
-    )
-    add(
-        "--llm-no",
-        type=int,
-        default=0,
-        metavar="N",
-        help="generic only: which of its configured models to use (default: 0)",
-    )
-    add(
-        "--eval-timeout",
-        type=float,
-        default=1800,
-        metavar="SECONDS",
-        help="time for the tests of one evaluation (default: 1800)",
-    )
-    add("--artifacts", default="artifacts", metavar="DIR", help="folder of all runs (default: artifacts)")
-    add("--no-resume", action="store_true", help="run selected cases again although the run has their outcomes")
-    add(
-        "--keep-container",
-        choices=["never", "failed", "always"],
-        default="never",
-        help="leave workspaces for looking into, stopped, their names beginning with 'kept.' (default: never)",
-    )
-    add(
-        "--egress",
-        choices=["gateway", "open"],
-        default="gateway",
-        help="'open' gives workspaces the open network: the numbers are then not comparable, and the manifest says so (default: gateway)",
-    )
-    add(
-        "--dataset",
-        metavar="PATH",
-        help="rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder or a name on the hub (default: the official datasets)",
-    )
+    for name, settings in _OPTIONS.items():
+        group.addoption(name, **settings)
 
 
 def _model_help() -> str:
     behaviours = "; ".join(f"{name}: {behaviour.about}" for name, behaviour in BEHAVIOURS.items())
-    return f"the model behind the gateway (default: {DEFAULT_MODEL}, free of cost). scripted:<name> with one of: {behaviours}".replace(
-        "%", "%%"
-    )
+    told = f"the model behind the gateway (default: {DEFAULT_MODEL}, free of cost). scripted:<name>, one of: "
+    return (told + behaviours).replace("%", "%%")
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--run-id": {
+        "help": "name of the run and of its folder; the same name again goes on with that run "
+        "(default: claw, model and time)"
+    },
+    "--model": {"default": DEFAULT_MODEL, "help": _model_help()},
+    "--agent-timeout": {
+        "type": float,
+        "default": 3600,
+        "metavar": "SECONDS",
+        "help": "budget of wall clock for one claw on one instance (default: 3600)",
+    },
+    "--max-turns": {
+        "type": int,
+        "default": 300,
+        "metavar": "N",
+        "help": "most model turns that the claw may take (default: 300)",
+    },
+    "--llm-no": {
+        "type": int,
+        "default": 0,
+        "metavar": "N",
+        "help": "generic only: which of its configured models to use (default: 0)",
+    },
+    "--eval-timeout": {
+        "type": float,
+        "default": 1800,
+        "metavar": "SECONDS",
+        "help": "time for the tests of one evaluation (default: 1800)",
+    },
+    "--artifacts": {"default": "artifacts", "metavar": "DIR", "help": "folder of all runs (default: artifacts)"},
+    "--no-resume": {
+        "action": "store_true",
+        "help": "run the selected cases again although the run has their outcomes",
+    },
+    "--keep-container": {
+        "choices": ["never", "failed", "always"],
+        "default": "never",
+        "help": "leave workspaces for looking into: ended, their names beginning with 'kept.' (default: never)",
+    },
+    "--egress": {
+        "choices": ["gateway", "open"],
+        "default": "gateway",
+        "help": "'open' gives workspaces the open network: the numbers can't be compared then, and the manifest "
+        "says so (default: gateway)",
+    },
+    "--dataset": {
+        "metavar": "PATH",
+        "help": "rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder or a name "
+        "on the hub (default: the official datasets)",
+    },
+}
+"""The options, with what `--help` says of them."""
 
 
 def settings_from(config: pytest.Config) -> Settings:

@@ -42,13 +42,13 @@ class Target:
         """What tells uv to install for it."""
         return [
             *("--target", str(self.folder), "--python-version", self.python, "--only-binary", ":all:"),
-            *("--python-platform", f"{platform.machine()}-manylinux_2_{_GLIBC}"),
+            *("--python-platform", f"{_machine()}-manylinux_2_{_GLIBC}"),
             *(["--compile-bytecode"] if self._same_python() else []),
         ]
 
     def pip_arguments(self) -> list[str]:
         """What tells pip to install for it."""
-        machine = platform.machine()
+        machine = _machine()
         platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC, 4, -1)]
         platforms.append(f"manylinux2014_{machine}")
         return [
@@ -125,6 +125,12 @@ def uv_settings(pip: dict[str, str]) -> dict[str, str]:
         "ALL_PROXY": pip.get("proxy", ""),
     }
     return {name: value for name, value in wanted.items() if value and name not in os.environ}
+
+
+def _machine() -> str:
+    """The machine type as Linux calls it, which is what containers run on."""
+    name = platform.machine()
+    return {"arm64": "aarch64", "AMD64": "x86_64"}.get(name, name)
 
 
 def _find_uv() -> str | None:

@@ -55,6 +55,10 @@ def _is_benchmark(config: pytest.Config) -> bool:
 
 def _write_reports_into_the_run(config: pytest.Config) -> None:
     """JUnit and the JSON report go into the run's folder unless the command names other files."""
+    if config.rootpath != ROOT:
+        # pytest looks for its configuration before it knows our options, and takes the folder that follows
+        # one of them for the tests' own
+        raise pytest.UsageError(f"write options that name a folder with '=', as in --artifacts={config.rootpath}")
     settings = settings_from(config)
     config.option.run_id = settings.run_id
     folder = settings.artifacts / settings.run_id

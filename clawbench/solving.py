@@ -117,7 +117,6 @@ class Attempt:
                 self._start,
                 droppings=case.adapter.droppings,
                 save_droppings_to=session / "droppings",
-                native_diff=case.bench.engine["native_diff"],
             )
             case.adapter.delete_agent(self._shell)
         self._keep(taken, session)

@@ -94,7 +94,7 @@ def judge(
                 prediction,
                 _Client(client, labels),
                 run_id,
-                int(timeout),  # type: ignore[arg-type]
+                int(timeout),
             )
         _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)
     seconds = time.monotonic() - began

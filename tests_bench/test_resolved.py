@@ -1,4 +1,4 @@
-"""The benchmark: does the official SWE-bench harness resolve what the claw left in the repository?"""
+"""The benchmark: whether the official SWE-bench harness resolves what the claw left in the repository."""
 
 from clawbench.case import Case
 from clawbench.solving import Attempt

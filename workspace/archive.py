@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import IO, cast
 from urllib.parse import quote
 
+import docker
 from docker.models.containers import Container
 
 _SYMLINK = 1 << 27  # Go's os.ModeSymlink, which the engine's stat speaks
@@ -72,7 +73,7 @@ def kind(container: Container, path: str) -> str | None:
         container: running, frozen or stopped.
         path: absolute, inside the container.
     """
-    api = container.client.api
+    api = client_of(container).api
     url = f"{api.base_url}/v{api.api_version}/containers/{container.id}/archive?path={quote(path)}"
     reply = api.head(url, timeout=api.timeout)
     if reply.status_code == 404:
@@ -82,3 +83,11 @@ def kind(container: Container, path: str) -> str | None:
     if stat["mode"] & _SYMLINK:
         return "link"
     return "directory" if stat["mode"] & _DIRECTORY else "other"
+
+
+def client_of(container: Container) -> docker.DockerClient:
+    """The client that a container was made or found by."""
+    client = container.client
+    if client is None:
+        raise ValueError("a container that no client knows")
+    return client

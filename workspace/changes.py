@@ -1,34 +1,30 @@
-"""What an agent changed, as the engine tells it, and the bytes of it out of the ended container.
+"""What an agent changed, and the bytes of it, out of the ended container.
 
-The engine knows the paths from the layer that it keeps for the container, so neither time stamps nor git nor
-any other program inside can hide one, and the work grows with the number of changes, not with the repository.
-Its list is JSON: a name that is not UTF-8 arrives mangled there, so such names are read from the archive of
-their folder instead. Where the engine can't read its own layer, or the agent put something else in the
-repository's place, the whole tree is read and compared.
+The engine keeps a container's changes in a layer of its own, and it is that layer which is read: neither time
+stamps nor git nor any other program inside can hide a change from it, and the work grows with the changes, not
+with the repository. (The engine's own list of changes compares sizes and time stamps: an edit that keeps both
+is not in it.) Where the layer can't be had, the whole final tree is read and compared by content instead.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import re
 import shutil
 import tarfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import AnyStr
 
-from docker.errors import NotFound
+from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from workspace.archive import kind, open_archive
+from workspace.archive import client_of, kind, open_archive
 from workspace.start_tree import GITLINK, StartTree
 
-_DELETED = 2  # the engine's kinds of change: 0 changed, 1 added, 2 deleted
-_FILES_A_REQUEST = 100
-"""One more request costs about as much as passing over this many files in one that is under way."""
+_LAYER = "/clawbench-layer"
 
 
 @dataclass(frozen=True)
@@ -47,8 +43,6 @@ class Changes:
 
     files: dict[bytes, FinalFile] = field(default_factory=dict)
     deleted: set[bytes] = field(default_factory=set)
-    ignored: set[bytes] = field(default_factory=set)
-    """New files that the repository's ignore rules name."""
     special: set[bytes] = field(default_factory=set)
     """Pipes, sockets and devices, which git can't hold."""
 
@@ -56,189 +50,83 @@ class Changes:
 class ChangeReader:
     """Reads the changes of one ended container."""
 
-    def __init__(
-        self,
-        container: Container,
-        start: StartTree,
-        scratch: Path,
-        rules: Callable[[Changes], Callable[[set[bytes]], set[bytes]]],
-        workdir: str,
-        *,
-        native_diff: bool,
-    ) -> None:
+    def __init__(self, container: Container, start: StartTree, scratch: Path, workdir: str) -> None:
         """Nothing is read yet.
 
         Args:
-            container: stopped; nothing writes to it any more.
+            container: ended; nothing writes to it any more.
             start: the start tree.
             scratch: an empty folder on the host for the contents.
-            rules: called once, with the changed .gitignore files; what it returns tells which of some new
-                paths are ignored.
             workdir: the repository, inside the container.
-            native_diff: whether the engine reads changes from the container's own layer; where it compares
-                time stamps instead, an agent can hide a change from it, and the whole tree is read.
         """
         self._container = container
         self._start = start
         self._scratch = scratch
-        self._rules = rules
         self._workdir = workdir.rstrip("/")
-        self._native_diff = native_diff
         self._changes = Changes()
+        self._folders: set[bytes] = set()
         self._numbers = itertools.count()
 
     def read(self) -> Changes:
         """Read them all."""
-        changes = self._changes
-        root = kind(self._container, self._workdir)
-        if root == "directory" and self._native_diff:
-            self._read_listed(self._listed())
-        elif root in {"directory", "link"}:
-            changes.deleted = {path for path, entry in self._start.entries.items() if entry.mode != GITLINK}
-            self._read_folder(b"", lambda path: path not in self._start.untracked)
-            self._leave_out(self._rules(changes)(self._new(changes.files)))
-        else:
-            changes.deleted = set(self._start.entries)
-        changes.deleted -= set(changes.files)
-        return changes
+        layer = _layer_of(self._container)
+        if layer is None or not self._read_layer(layer):
+            self._read_everything()
+        self._changes.deleted -= set(self._changes.files)
+        return self._changes
 
-    def _new(self, paths: Iterable[bytes]) -> set[bytes]:
-        return {path for path in paths if path not in self._start.entries}
+    def _read_layer(self, layer: str) -> bool:
+        """Read the container's own layer, through a container that is never started; False where that can't be."""
+        with suppress(APIError), _holding(self._container, layer) as holder:
+            place = _LAYER + self._workdir
+            root = kind(holder, place)
+            if root == "link":
+                return False
+            if root == "other":  # the whole folder was removed, or a file stands in its place
+                self._changes.deleted = set(self._start.entries)
+            elif root == "directory":
+                self._take_all(holder, place)
+                self._find_hidden()
+            return True
+        return False
 
-    def _leave_out(self, ignored: set[bytes]) -> None:
-        self._changes.ignored |= ignored
-        for path in ignored & set(self._changes.files):
-            del self._changes.files[path]
+    def _read_everything(self) -> None:
+        """Read the whole final tree, also where a link stands in the repository's place."""
+        self._changes = Changes()
+        self._changes.deleted = {path for path, entry in self._start.entries.items() if entry.mode != GITLINK}
+        with suppress(NotFound):
+            self._take_all(self._container, f"{self._workdir}/.")
+        for path in self._start.untracked & set(self._changes.files):
+            del self._changes.files[path]  # the image's own, as far as can be told
 
-    def _listed(self) -> dict[str, int]:
-        """The engine's list: path relative to the repository, kind of change."""
-        prefix = self._workdir + "/"
-        listed: dict[str, int] = {}
-        for change in self._container.diff() or []:
-            relative = change["Path"].removeprefix(prefix)
-            if change["Path"].startswith(prefix) and relative.partition("/")[0] != ".git":
-                listed[relative] = change["Kind"]
-        return listed
+    def _take_all(self, container: Container, place: str) -> None:
+        """Take every file at a place but those of the repository's `.git`."""
+        files = self._changes.files
+        with open_archive(container, place) as archive:
+            for member in archive:
+                path = os.fsencode(member.name).partition(b"/")[2]
+                if not path or path.partition(b"/")[0] == b".git":
+                    continue
+                if member.isdir():
+                    self._folders.add(path)
+                elif member.islnk():
+                    files[path] = files[os.fsencode(member.linkname).partition(b"/")[2]]
+                elif member.isfile() or member.issym():
+                    files[path] = self._content(archive, member)
+                elif member.ischr() and (member.devmajor, member.devminor) == (0, 0):
+                    self._changes.deleted |= set(self._below(path))  # a whiteout: the path is gone
+                    continue
+                else:
+                    self._changes.special.add(path)
+                if not member.isdir():
+                    self._changes.deleted |= set(self._below(path))  # a folder may have been there
+        self._changes.deleted |= {
+            path
+            for path in self._folders & self._start.entries.keys()
+            if self._start.entries[path].mode != GITLINK
+        }
 
-    def _read_listed(self, listed: dict[str, int]) -> None:
-        with_children = {ancestor for path in listed for ancestor in _ancestors(path)}
-        wanted: set[bytes] = set()
-        for path, change in listed.items():
-            if change == _DELETED:
-                self._delete_below(path)
-            elif path in with_children:
-                self._delete_file(os.fsencode(path))
-            elif "\ufffd" not in path and not self._is_still_a_folder(path):
-                self._delete_below(path)  # it may stand where a folder was
-                wanted.add(os.fsencode(path))
-        rules = {path for path in wanted if path.rpartition(b"/")[2] == b".gitignore"}
-        for path in rules:
-            self._read_folder(path, {path}.__contains__)
-        is_ignored = self._rules(self._changes)
-        self._leave_out(is_ignored(self._new(wanted)))
-        for folder, paths in self._grouped(wanted - rules - self._changes.ignored):
-            self._read_folder(folder, paths.__contains__)
-        self._read_mangled({path for path in listed if "\ufffd" in path}, is_ignored)
-
-    def _delete_file(self, path: bytes) -> None:
-        """A folder stands at this path now: what the start tree had there as a file is gone."""
-        entry = self._start.entries.get(path)
-        if entry is not None and entry.mode != GITLINK:
-            self._changes.deleted.add(path)
-
-    @cached_property
-    def _start_folders(self) -> dict[bytes, int]:
-        """The folders of the start tree with the number of files below each."""
-        count: dict[bytes, int] = {}
-        for path in self._start.entries:
-            for ancestor in _ancestors(path):
-                count[ancestor] = count.get(ancestor, 0) + 1
-        return count
-
-    def _is_still_a_folder(self, path: str) -> bool:
-        """Whether a listed path without listed children is a folder whose time or mode changed, no more."""
-        if os.fsencode(path) not in self._start_folders:
-            return False
-        return kind(self._container, f"{self._workdir}/{path}") == "directory"
-
-    @cached_property
-    def _start_by_shown_name(self) -> dict[str, list[bytes]]:
-        """The start tree's paths below each name, names as the engine shows them."""
-        below: dict[str, list[bytes]] = {}
-        for path in self._start.entries:
-            shown = _shown(path)
-            for name in (shown, *_ancestors(shown)):
-                below.setdefault(name, []).append(path)
-        return below
-
-    def _delete_below(self, path: str) -> None:
-        self._changes.deleted.update(self._start_by_shown_name.get(_shown(path), ()))
-
-    def _grouped(self, wanted: set[bytes]) -> Iterator[tuple[bytes, set[bytes]]]:
-        """Split what is wanted into requests: a folder at once where that is less work than file by file.
-
-        It is about speed alone: both ways read the same bytes. The repository's own folder is never read at
-        once, because its `.git` would come along.
-        """
-        below: dict[bytes, set[bytes]] = {}
-        for path in wanted:
-            for folder in _ancestors(path):
-                below.setdefault(folder, set()).add(path)
-        ignored = len(self._changes.ignored)
-        for folder in sorted(below, key=lambda name: name.count(b"/")):
-            paths = below[folder] & wanted
-            passed_over = self._start_folders.get(folder, 0) + ignored
-            if len(paths) * _FILES_A_REQUEST > _FILES_A_REQUEST + passed_over:
-                wanted = wanted - paths
-                yield folder, paths
-        for path in wanted:
-            yield path, {path}
-
-    def _read_mangled(self, mangled: set[str], is_ignored: Callable[[set[bytes]], set[bytes]]) -> None:
-        shown = {_shown(path) for path in mangled}
-
-        def is_meant(path: bytes) -> bool:
-            name = _shown(path)
-            return name in shown or any(ancestor in shown for ancestor in _ancestors(name))
-
-        for path in shown:
-            self._delete_below(path)
-        before = set(self._changes.files)
-        for folder in {path.partition("\ufffd")[0].rpartition("/")[0] for path in mangled}:
-            self._read_folder(os.fsencode(folder), is_meant)
-        self._leave_out(is_ignored(self._new(set(self._changes.files) - before)))
-
-    # -- the bytes --------------------------------------------------------------------------------------
-
-    def _read_folder(self, folder: bytes, is_meant: Callable[[bytes], bool]) -> None:
-        """Read what is meant of a file or a folder; what is not there (any more) is passed over."""
-        found: dict[bytes, FinalFile] = {}
-        again: list[bytes] = []
-        # "/." reads a folder's content, also through a link that stands in the repository's place
-        path = f"{self._workdir}/{os.fsdecode(folder)}" if folder else f"{self._workdir}/."
-        try:
-            with open_archive(self._container, path) as archive:
-                for member in archive:
-                    name = _relative(folder, member.name)
-                    if member.isdir() or name.partition(b"/")[0] == b".git" or not is_meant(name):
-                        continue
-                    if member.islnk():
-                        first = found.get(_relative(folder, member.linkname))
-                        if first is not None:
-                            found[name] = first
-                        else:
-                            again.append(name)  # its bytes went by under a name that was not meant
-                    elif member.isfile() or member.issym():
-                        found[name] = self._take(archive, member)
-                    else:
-                        self._changes.special.add(name)
-        except NotFound:
-            return
-        self._changes.files.update(found)
-        for name in again:
-            self._read_folder(name, {name}.__contains__)
-
-    def _take(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> FinalFile:
+    def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> FinalFile:
         content = self._scratch / str(next(self._numbers))
         if member.issym():
             content.write_bytes(os.fsencode(member.linkname))
@@ -249,27 +137,76 @@ class ChangeReader:
                 shutil.copyfileobj(source, target)
         return FinalFile("100755" if member.mode & 0o100 else "100644", content)
 
+    def _find_hidden(self) -> None:
+        """Folders that were removed and made again hide all that the start tree had in them.
 
-def _shown(path: bytes | str) -> str:
-    """A path as the engine's JSON shows it; runs of replaced bytes count as one, whoever replaced them."""
-    text = path.decode("utf-8", "replace") if isinstance(path, bytes) else path
-    return re.sub("\ufffd+", "\ufffd", text)
+        The layer marks them where only its host can read it, so the final tree is asked: one path of the start
+        tree that the layer says nothing of is there in every folder but those.
+        """
+        said = {*self._changes.files, *self._changes.deleted, *self._changes.special, *self._folders}
+        for folder in sorted({b"", *self._folders}, key=len):
+            silent = next((path for path in self._children(folder) if path not in said), None)
+            if silent is None or kind(self._container, f"{self._workdir}/{os.fsdecode(silent)}") is not None:
+                continue
+            hidden = {path for path in self._below(folder) if path not in self._changes.files}
+            self._changes.deleted |= hidden
+            said |= hidden
+
+    @cached_property
+    def _tree(self) -> dict[bytes, tuple[set[bytes], set[bytes]]]:
+        """For each folder of the start tree: what is directly in it, and every file below it."""
+        tree: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
+        for path in self._start.entries:
+            child = path
+            for folder in (*_ancestors(path), b""):
+                children, below = tree.setdefault(folder, (set(), set()))
+                children.add(child)
+                below.add(path)
+                child = folder
+        return tree
+
+    def _children(self, folder: bytes) -> Iterable[bytes]:
+        return sorted(self._tree.get(folder, (set(), set()))[0])
+
+    def _below(self, path: bytes) -> Iterable[bytes]:
+        """The start tree's files at and below a path."""
+        itself = {path} if path in self._start.entries else set()
+        return itself | self._tree.get(path, (set(), set()))[1]
 
 
-def _ancestors(path: AnyStr) -> Iterator[AnyStr]:
+def _layer_of(container: Container) -> str | None:
+    """Where the engine's host keeps the container's own layer; None where it can't be read as files."""
+    container.reload()
+    driver = container.attrs.get("GraphDriver") or {}
+    if driver.get("Name") != "overlay2":
+        return None
+    client = client_of(container)
+    status = dict(client.info().get("DriverStatus") or [])
+    # with these a file of the layer is not whole, or a folder in it is not where its name says
+    if status.get("Native Overlay Diff") != "true" or status.get("Using metacopy", "false") == "true":
+        return None
+    upper = (driver.get("Data") or {}).get("UpperDir")
+    return str(upper) if upper else None
+
+
+@contextmanager
+def _holding(container: Container, layer: str) -> Iterator[Container]:
+    """A container, created and never started, that shows a layer read-only; removed at the end."""
+    holder = client_of(container).containers.create(
+        container.attrs["Image"],
+        command=["true"],
+        network_mode="none",
+        labels=container.labels,
+        volumes={layer: {"bind": _LAYER, "mode": "ro"}},
+    )
+    try:
+        yield holder
+    finally:
+        with suppress(NotFound):
+            holder.remove(force=True, v=True)
+
+
+def _ancestors(path: bytes) -> Iterator[bytes]:
     """The folders that a path lies in, the nearest first; the repository itself is not one of them."""
-    separator = b"/" if isinstance(path, bytes) else "/"
-    while True:
-        path = path.rpartition(separator)[0]
-        if not path:
-            return
+    while path := path.rpartition(b"/")[0]:
         yield path
-
-
-def _relative(folder: bytes, member: str) -> bytes:
-    """A member's path relative to the repository; members are named from their archive's last component."""
-    name = os.fsencode(member)
-    if not folder:
-        return name.removeprefix(b"./")
-    parent = folder.rpartition(b"/")[0]
-    return parent + b"/" + name if parent else name

@@ -22,7 +22,7 @@ import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from workspace.archive import open_archive
+from workspace.archive import client_of, open_archive
 from workspace.errors import WorkspaceError
 from workspace.owner import KEPT_PREFIX
 from workspace.prepare import WORKDIR, PreparedImage, put_files, script
@@ -101,7 +101,7 @@ class Workspace:
         Raises:
             WorkspaceError: the container ended under the command, other than by the deadline or for memory.
         """
-        api = self.container.client.api
+        api = client_of(self.container).api
         ended = threading.Event()
 
         def end() -> None:

@@ -2,8 +2,8 @@
 
 Nothing that an agent can touch takes part: not the container's git, config, hooks, attributes, index nor its
 `.git`. The final tree is put together on the host from the start tree and the changed files, and the patch
-is git's difference of the two. Before it is handed on, the uncleaned patch is applied to the start tree and must give the
-final tree exactly.
+is git's difference of the two. Before it is handed on, the uncleaned patch is applied to the start tree and
+must give the final tree exactly.
 
 What is left out of the patch is listed with its reason: new files that the repository's `.gitignore` files
 name as the agent left them (so the caches that test tools hide from git stay out, as with `git add`), what
@@ -67,7 +67,6 @@ def export(
     *,
     droppings: Sequence[str],
     save_droppings_to: Path,
-    native_diff: bool,
     workdir: str = WORKDIR,
 ) -> Export:
     """Export what was done in a container.
@@ -78,7 +77,6 @@ def export(
         droppings: the claw's own files, as .gitignore patterns from the repository's root; a file that the
             start commit tracks is never one of them.
         save_droppings_to: a folder on the host, made where needed.
-        native_diff: see `ChangeReader`.
         workdir: the repository, inside the container.
 
     Raises:
@@ -87,9 +85,7 @@ def export(
     began = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="clawbench-export-"))
     try:
-        return _Exporter(start, scratch).run(
-            container, droppings, save_droppings_to, workdir, native_diff=native_diff, began=began
-        )
+        return _Exporter(start, scratch).run(container, droppings, save_droppings_to, workdir, began=began)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -117,15 +113,10 @@ class _Exporter:
         save_droppings_to: Path,
         workdir: str,
         *,
-        native_diff: bool,
         began: float,
     ) -> Export:
-        def rules(changes: Changes) -> IgnoreRules:
-            return IgnoreRules(self._git_dir, self._start, changes, self._scratch / "rules")
-
-        reader = ChangeReader(container, self._start, self._contents, rules, workdir, native_diff=native_diff)
-        changes = reader.read()
-        dropped = [*_summarised(changes.ignored, "ignored by the repository's own rules")]
+        changes = ChangeReader(container, self._start, self._contents, workdir).read()
+        dropped = self._leave_out_ignored(changes)
         dropped += self._leave_out_unfit(changes)
         final = self._final_entries(changes)
         new = {path for path in final if path not in self._start.entries}
@@ -146,6 +137,13 @@ class _Exporter:
             tree,
             time.monotonic() - began,
         )
+
+    def _leave_out_ignored(self, changes: Changes) -> list[Dropped]:
+        rules = IgnoreRules(self._git_dir, self._start, changes, self._scratch / "rules")
+        ignored = rules({path for path in changes.files if path not in self._start.entries})
+        for path in ignored:
+            del changes.files[path]
+        return _summarised(ignored, "ignored by the repository's own rules")
 
     def _leave_out_unfit(self, changes: Changes) -> list[Dropped]:
         """Take out what no patch against the start commit can carry."""

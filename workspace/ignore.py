@@ -23,7 +23,7 @@ class IgnoreRules:
         Args:
             git_dir: a repository whose `info/exclude` is the image's.
             start: the start tree.
-            changes: with all changed `.gitignore` files read.
+            changes: what the agent left.
             folder: not there yet.
         """
         self._git_dir = git_dir

@@ -122,7 +122,7 @@ def prepare(
             image = client.images.get(tag)
         except ImageNotFound:
             say("stripping the history")
-            _strip(client, source, tag, base_commit, workdir, labels)
+            _strip(client, source=source, tag=tag, base_commit=base_commit, workdir=workdir, labels=labels)
             image = client.images.get(tag)
     proof = Proof.from_labels(image.labels)
     return PreparedImage(tag, str(image.id), source, source_id, proof)
@@ -130,6 +130,7 @@ def prepare(
 
 def _strip(
     client: docker.DockerClient,
+    *,
     source: str,
     tag: str,
     base_commit: str,

@@ -1,3 +1,0 @@
-"""Names the plugin modules."""
-
-pytest_plugins = ["clawbench.plugin"]
