@@ -27,13 +27,13 @@ from adapters.base import (
 )
 from adapters.nanobot_config import read_settings, render_config
 from adapters.runtimes import (
-    MARKER,
     PACKAGES,
     ContainerPython,
     container_python,
     default_home,
     distribution_version,
-    installed_folder,
+    folder_name,
+    installed_pythons,
     packages_of,
 )
 
@@ -46,15 +46,21 @@ _FOLDER = f"{STATE_DIR}/nanobot"
 _CONFIG = f"{_FOLDER}/config.json"
 _PROMPT = f"{_FOLDER}/prompt.txt"
 _LAUNCHER = f"{_FOLDER}/launch.py"
-_PACKAGES_MOUNT = "/opt/claw/nanobot"
+_MOUNT = "/opt/claw/nanobot"
 _CHECK_TIMEOUT = 120.0
 
 # Prints the names of the container's variables if the runtime can be imported: pydantic_core is compiled,
 # so it tells whether the Python's version, the machine and the C library fit.
-_CHECK = (
-    "import json, os, sys; sys.path.insert(0, sys.argv[1]); "
-    "import nanobot, pydantic_core; print(json.dumps(sorted(os.environ)))"
-)
+_CHECK = """
+import json, os, sys
+version = "{}.{}".format(*sys.version_info)
+sys.path.insert(0, sys.argv[1].format(version))
+try:
+    import nanobot, pydantic_core
+except Exception as error:
+    sys.exit("Python " + version + ": " + str(error))
+print(json.dumps(sorted(os.environ)))
+"""
 
 
 class NanobotAdapter:
@@ -90,11 +96,12 @@ class NanobotAdapter:
             if packages is None:
                 raise NotInstalledError(f"NANOBOT_ENV_PATH={override} holds no nanobot; {self.install_hint}")
             return Runtime(distribution_version(packages, "nanobot_ai"), packages, "NANOBOT_ENV_PATH")
-        python = container_python().version
-        folder = installed_folder(default_home(), self.name, VERSION, python)
-        if not (folder / MARKER).is_file():
-            raise NotInstalledError(f"nanobot {VERSION} for Python {python} is not installed; {self.install_hint}")
-        return Runtime(VERSION, folder / PACKAGES, "clawbench install")
+        folder = default_home() / self.name
+        wanted, found = container_python().version, installed_pythons(folder, VERSION)
+        if not found or (wanted is not None and wanted not in found):
+            which = f" for Python {wanted}" if wanted else ""
+            raise NotInstalledError(f"nanobot {VERSION}{which} is not installed; {self.install_hint}")
+        return Runtime(VERSION, folder, "clawbench install")
 
     def config_file(self) -> Path:
         """See `Adapter.config_file`."""
@@ -103,7 +110,7 @@ class NanobotAdapter:
 
     def container_arguments(self) -> ContainerArguments:
         """See `Adapter.container_arguments`."""
-        mount = Mount(self.runtime().location.resolve(), _PACKAGES_MOUNT)
+        mount = Mount(self.runtime().location.resolve(), _MOUNT)
         return ContainerArguments(mounts=(mount, *container_python().mounts))
 
     def create_agent(self, shell: Shell, task: Task) -> None:
@@ -125,24 +132,29 @@ class NanobotAdapter:
 
     def _importable(self, shell: Shell, python: ContainerPython) -> list[str]:
         """The names of the container's environment variables, once its Python could import the runtime."""
-        result = shell.run([python.command, "-I", "-B", "-c", _CHECK, _PACKAGES_MOUNT], timeout=_CHECK_TIMEOUT)
+        result = shell.run([python.command, "-I", "-B", "-c", _CHECK, _packages()], timeout=_CHECK_TIMEOUT)
         if result.timed_out:
             raise TimeoutError(f"the container's Python did not answer within {_CHECK_TIMEOUT:.0f} s")
         if result.exit_code != 0:
             said = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
             raise NotInstalledError(
-                f"the container's {python.command} can't import nanobot: {said[-1] if said else 'no output'}. "
-                f"The runtime is made for Python {python.version}. Let CLAW_PYTHON_HOME name a standalone "
-                "Python tree (as `uv python install 3.12` makes) and run `clawbench install nanobot` again, "
-                "or let NANOBOT_ENV_PATH name an environment made with that Python"
+                f"the container's {python.command} can't import nanobot ({said[-1] if said else 'no output'}). "
+                f"Installed for: {self._installed_for()}. Let CLAW_PYTHON_HOME name a standalone Python tree (as "
+                "`uv python install 3.12` makes) and run `clawbench install nanobot` again, or let "
+                "NANOBOT_ENV_PATH name an environment made with the container's Python"
             )
         names = json.loads(result.stdout)
         return [str(name) for name in names]
 
+    def _installed_for(self) -> str:
+        if self.runtime().found_by == "NANOBOT_ENV_PATH":
+            return "whatever NANOBOT_ENV_PATH was made with"
+        return ", ".join(f"Python {version}" for version in installed_pythons(default_home() / self.name, VERSION))
+
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
         """See `Adapter.send_task`."""
         shell.put(_FOLDER, {PurePosixPath(_PROMPT).name: prompt_bytes(task.prompt)})
-        command = [container_python().command, "-I", "-B", "-X", "utf8", _LAUNCHER, _PACKAGES_MOUNT, _PROMPT]
+        command = [container_python().command, "-I", "-B", "-X", "utf8", _LAUNCHER, _packages(), _PROMPT]
         options = ["--config", _CONFIG, "--workspace", task.workdir, "--no-markdown", "--logs"]
         # HOME stays the image's: that is where its toolchains keep what they need without a network
         # (~/.m2, ~/.cargo), and nanobot hands HOME on to its shell tool.
@@ -160,6 +172,11 @@ class NanobotAdapter:
 
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""
+
+
+def _packages() -> str:
+    """What the container's Python imports nanobot from; "{}" stands for its version."""
+    return _MOUNT if os.environ.get("NANOBOT_ENV_PATH") else f"{_MOUNT}/{folder_name(VERSION, '{}')}/{PACKAGES}"
 
 
 def prompt_bytes(prompt: str) -> bytes:

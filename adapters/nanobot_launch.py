@@ -4,6 +4,7 @@ nanobot takes a prompt as an argument only, and the kernel allows an argument 12
 `sys.argv` may be of any length, so its own entry point is run in this process. Run as
 `python3 -I nanobot_launch.py PACKAGES PROMPT_FILE ARGUMENT...`: with -I, neither the repository under test
 nor PYTHON* variables decide what is imported, and the commands that the claw starts inherit no import path.
+"{}" in PACKAGES stands for the Python's version, as in 3.11.
 """
 
 import runpy
@@ -15,6 +16,7 @@ from pathlib import Path
 def main() -> None:
     """Run `nanobot agent --message=<the file's text> ARGUMENT...`."""
     packages, prompt_file, *arguments = sys.argv[1:]
+    packages = packages.format("{}.{}".format(*sys.version_info))
     sys.path.insert(0, packages)
     site.addsitedir(packages)
     prompt = Path(prompt_file).read_bytes().decode("utf-8")

@@ -1,9 +1,10 @@
 """Where claws' runtimes are on the host, and which Python runs them inside a container.
 
 `CLAWBENCH_HOME` (default: `.claws` in the checkout) holds what `clawbench install` installs.
-`CLAW_PYTHON_HOME` names a standalone Python tree that is mounted into the containers whose image has no
-fitting Python of its own; without it the image's `python3` runs the claw, and that is the one of the
-embedded task set's base image.
+Compiled packages fit one version of Python only, so a Python claw is installed once for each version that
+images have; all are mounted, and the container's Python takes its own. `CLAW_PYTHON_HOME` names a standalone
+Python tree that is mounted into containers whose image has no fitting Python; without it the image's
+`python3` runs the claw.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from pathlib import Path
 
 from adapters.base import Mount, NotInstalledError
 
-IMAGE_PYTHON = "3.11"
-"""The Python of the embedded task set's base image (Debian 12)."""
 MARKER = "clawbench-runtime.json"
 """Written last into an installed runtime's folder: a folder without it is no install."""
 PACKAGES = "site-packages"
@@ -29,8 +28,8 @@ _PYTHON_MOUNT = "/opt/claw/python"
 class ContainerPython:
     """The Python that runs a claw inside a container."""
 
-    version: str
-    """Major and minor, as in `3.11`."""
+    version: str | None
+    """Major and minor, as in `3.11`; None is whatever the image has."""
     command: str
     """What to run it by, inside the container."""
     mounts: tuple[Mount, ...]
@@ -50,7 +49,7 @@ def container_python() -> ContainerPython:
     """
     override = os.environ.get("CLAW_PYTHON_HOME")
     if not override:
-        return ContainerPython(IMAGE_PYTHON, "python3", ())
+        return ContainerPython(None, "python3", ())
     tree = Path(override).expanduser().resolve()
     versions = [
         match[1]
@@ -66,16 +65,20 @@ def container_python() -> ContainerPython:
     return ContainerPython(versions[0], command, (Mount(tree, _PYTHON_MOUNT),))
 
 
-def installed_folder(home: Path, name: str, version: str, python: str) -> Path:
-    """Where `clawbench install` puts a Python claw's runtime.
+def folder_name(version: str, python: str) -> str:
+    """The name, below the claw's folder, of a Python claw's runtime.
 
     Args:
-        home: The folder of all runtimes.
-        name: The claw.
         version: The claw's version.
-        python: The Python that will run it, as in `3.11`: compiled packages fit one version only.
+        python: The Python that will run it, as in `3.11`.
     """
-    return home / name / f"{version}-py{python}"
+    return f"{version}-py{python}"
+
+
+def installed_pythons(folder: Path, version: str) -> list[str]:
+    """The versions of Python that a claw's version is installed for, below the claw's folder."""
+    prefix = folder_name(version, "")
+    return sorted(path.parent.name.removeprefix(prefix) for path in folder.glob(f"{prefix}*/{MARKER}"))
 
 
 def packages_of(environment: Path, package: str) -> Path | None:

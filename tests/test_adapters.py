@@ -58,13 +58,13 @@ def test_nothing_installed(empty_home: Path) -> None:
 
 
 def test_an_installed_runtime_is_found(empty_home: Path) -> None:
-    folder = runtimes.installed_folder(empty_home, "nanobot", VERSION, "3.11")
+    folder = empty_home / "nanobot" / runtimes.folder_name(VERSION, "3.11")
     make_packages(folder / runtimes.PACKAGES)
     assert not registry.installed("nanobot"), "without its marker it is half an install"
     (folder / runtimes.MARKER).write_text("{}")
     runtime = NanobotAdapter().runtime()
     assert (runtime.version, runtime.found_by) == (VERSION, "clawbench install")
-    assert NanobotAdapter().container_arguments().mounts[0].source == (folder / runtimes.PACKAGES).resolve()
+    assert NanobotAdapter().container_arguments().mounts[0].source == (empty_home / "nanobot").resolve()
 
 
 @pytest.mark.parametrize("inside", [".", "lib/python3.12/site-packages"])
@@ -96,11 +96,15 @@ def test_a_standalone_python_is_mounted_and_decides_which_runtime_fits(
     (tree / "bin" / "python3.12").touch()
     (tree / "bin" / "python3.12-config").touch()
     monkeypatch.setenv("CLAW_PYTHON_HOME", str(tree))
-    folder = runtimes.installed_folder(empty_home, "nanobot", VERSION, "3.12")
+    assert not registry.installed("nanobot")
+    (empty_home / "nanobot" / runtimes.folder_name(VERSION, "3.11")).mkdir(parents=True)
+    (empty_home / "nanobot" / runtimes.folder_name(VERSION, "3.11") / runtimes.MARKER).touch()
+    assert not registry.installed("nanobot"), "it is installed for another Python"
+    folder = empty_home / "nanobot" / runtimes.folder_name(VERSION, "3.12")
     make_packages(folder / runtimes.PACKAGES)
     (folder / runtimes.MARKER).write_text("{}")
     sources = [mount.source for mount in NanobotAdapter().container_arguments().mounts]
-    assert sources == [(folder / runtimes.PACKAGES).resolve(), tree.resolve()]
+    assert sources == [(empty_home / "nanobot").resolve(), tree.resolve()]
     assert runtimes.container_python().command.endswith("/bin/python3.12")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import random
 import tarfile
 import threading
@@ -21,8 +20,11 @@ from aiohttp import web
 
 from adapters.base import CommandResult, NotInstalledError, Task
 from adapters.nanobot import NanobotAdapter
+from adapters.runtimes import default_home
+from demo.images import embedded_ids, ensure_image, image_name
 
-IMAGES = ("clawbench/base:bookworm", "cbtest:base", "debian:bookworm")
+
+pytestmark = pytest.mark.docker
 
 
 class ContainerShell:
@@ -139,13 +141,10 @@ def engine() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture(scope="module")
 def image(engine: docker.DockerClient) -> str:
-    for name in (os.environ.get("CLAWBENCH_TEST_IMAGE", ""), *IMAGES):
-        try:
-            if name and engine.images.get(name):
-                return name
-        except docker.errors.ImageNotFound:
-            continue
-    pytest.skip("no Debian 12 image with python3 and git is here; the embedded task set's base image is one")
+    """An embedded task's image: built at most once, under the lock that a run takes too."""
+    instance = embedded_ids()[0]
+    ensure_image(engine, instance, cache=default_home() / "locks", say=print)
+    return image_name(instance)
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +182,6 @@ def shell(engine: docker.DockerClient, image: str, nanobot: NanobotAdapter) -> I
     )
     try:
         container.start()
-        container.exec_run(["git", "init", "-q", "/testbed"])
         yield ContainerShell(container)
     finally:
         container.remove(force=True)
