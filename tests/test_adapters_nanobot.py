@@ -289,15 +289,6 @@ def test_web_and_self_tools_are_not_offered(
     assert not offered & {"web_search", "web_fetch", "my", "run_cli_app"}
 
 
-def test_nothing_secret_is_written_and_the_key_is_a_placeholder(
-    nanobot: NanobotAdapter, shell: ContainerShell, model: ScriptedModel
-) -> None:
-    nanobot.create_agent(shell, make_task(shell, model, "Do it."))
-    config = json.loads(shell.run(["cat", "/claw/nanobot/config.json"], timeout=10).stdout)
-    assert list(config["providers"]) == ["custom"]
-    assert config["providers"]["custom"]["apiKey"] == "placeholder"
-
-
 def test_a_python_that_does_not_fit_is_said_with_what_to_do(
     nanobot: NanobotAdapter, shell: ContainerShell, model: ScriptedModel
 ) -> None:
