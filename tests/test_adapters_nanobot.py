@@ -23,7 +23,6 @@ from adapters.nanobot import NanobotAdapter
 from adapters.runtimes import default_home
 from demo.images import embedded_ids, ensure_image, image_name
 
-
 pytestmark = pytest.mark.docker
 
 
