@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gateway.behaviours.base import CHUNK, Fault, Job
-from gateway.models import CaseSpec
 from gateway.scripted import BEHAVIOURS, NO_SHELL, SIDE_REPLY, ScriptedModel, parse_model, steps_done
 from gateway.tools import find_shell_tool
 from gateway.wire import ChatRequest, FunctionSpec, Reply, parse_request
@@ -74,16 +73,9 @@ def request(messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] 
     return parse_request(json.dumps(body).encode())
 
 
-def model(behaviour: str, patch: str = "", workdir: str = "/testbed", case_id: str = "case") -> ScriptedModel:
-    spec = CaseSpec(
-        case_id=case_id,
-        model=f"scripted:{behaviour}",
-        gold_patch=patch,
-        workdir=workdir,
-        request_log=Path("/nonexistent/log"),
-    )
-    job = Job(case_id=spec.case_id, workdir=spec.workdir, gold_patch=spec.gold_patch)
-    return ScriptedModel(job, parse_model(spec.model))
+def model(behaviour: str, patch: str = "", workdir: str = "/testbed") -> ScriptedModel:
+    # The case's id names a folder in /tmp, which tests in other processes must not share.
+    return ScriptedModel(Job(workdir, workdir, patch), parse_model(f"scripted:{behaviour}"))
 
 
 def play(played: ScriptedModel, as_user: bool = False) -> tuple[str, list[str]]:
@@ -134,7 +126,7 @@ def test_oracle_makes_the_gold_tree(tmp_path: Path, behaviour: str, as_user: boo
     text, _ = play(model(behaviour, patch, str(repo)), as_user)
     assert tree(repo) == AFTER
     assert text.startswith("I fixed the issue")
-    assert not Path(Job("case", "", "").scratch).exists()
+    assert not Path(Job(str(repo), "", "").scratch).exists()
 
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="/\0", exclude_categories=["C"]), min_size=1)
@@ -158,7 +150,7 @@ def test_oracle_carries_any_patch(
 ) -> None:
     repo = tmp_path_factory.mktemp("any") / "repo"
     patch = make_task(repo, before, after)
-    play(model("oracle", patch, str(repo), case_id=str(repo)))
+    play(model("oracle", patch, str(repo)))
     assert tree(repo) == after
 
 
