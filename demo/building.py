@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tarfile
 import time
 from collections import deque
@@ -27,6 +28,7 @@ JUNK = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "target"}
 """Folders that a tool run by hand may leave in a task folder; they are not part of any recipe."""
 
 TAIL_LINES = 25
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 Say = Callable[[str], None]
 """Takes one line of progress, meant for a person."""
@@ -107,10 +109,10 @@ def build(
             decode=True,
         )
         for event in events:
-            for line in str(event.get("stream") or event.get("error") or "").splitlines():
-                if line.strip():
-                    tail.append(line.rstrip())
-                    progress.tick(line.strip())
+            text = COLOUR.sub("", str(event.get("stream") or event.get("error") or ""))
+            for line in filter(str.strip, text.splitlines()):
+                tail.append(line.rstrip())
+                progress.tick(line.strip())
             if "error" in event:
                 raise failure(wanted.tag, tail)
     except (APIError, RequestException) as error:
