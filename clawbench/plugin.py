@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from clawbench import reporting, selection
+from clawbench.case import Case
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
@@ -16,6 +18,10 @@ from gateway.client import GatewayError
 from records.run import RunDirectory, RunError
 from reports.summary import summary_lines
 from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling
+    from xdist.workermanage import WorkerController
 
 __all__ = ["attempt", "case"]
 
@@ -97,12 +103,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     opened.show_progress(ProgressPrinter(opened.run.path, write))
 
 
-def pytest_configure_node(node: object) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
     """Hand the run over to a worker of pytest-xdist."""
-    config: pytest.Config = node.config  # type: ignore[attr-defined]
-    session = config.stash.get(SESSION, None)
+    session = node.config.stash.get(SESSION, None)
     if session is not None:
-        node.workerinput[_WORKER] = session.handed_over()  # type: ignore[attr-defined]
+        node.workerinput[_WORKER] = session.handed_over()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Scheduling) -> None:
+    """A worker died at a case: an error, never the claw's failure."""
+    found = selection.case_of(crashitem)
+    if found is not None:
+        reporting.amend_crash(Case(sched.config.stash[BENCH], *found), report)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 
 import pytest
 from docker.errors import DockerException
 
 from adapters.base import BadOptionError, NotInstalledError
-from clawbench.case import Case
+from clawbench.case import Case, shown
 from demo.images import ImageBuildError
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
@@ -50,11 +51,20 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
     report.when = "setup" if call.when == "call" else report.when
     if isinstance(error, INFRASTRUCTURE):
         why = told(error)
-        report.longrepr = f"infrastructure: {why}"
+        report.longrepr = f"infrastructure: {why}\nartifacts: {shown(case.folder.path)}"
     else:
         why = f"a fault of the suite itself: {error!r}"
     if call.when != "teardown":
-        case.broke(why.splitlines()[0][:500])
+        with suppress(OSError):  # a full disk can't be written down, and pytest says it all the same
+            case.broke(why.splitlines()[0][:500])
+
+
+def amend_crash(case: Case, report: pytest.TestReport) -> None:
+    """Make the report of a case whose worker died say that nothing is known of the claw."""
+    why = "its worker process died; run the same command again"
+    report.when = "setup"
+    report.longrepr = f"infrastructure: {why}\nartifacts: {shown(case.folder.path)}"
+    case.broke(why)
 
 
 def properties(case: Case) -> list[tuple[str, object]]:

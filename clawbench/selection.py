@@ -63,6 +63,16 @@ def listed_of(item: pytest.Item) -> ListedInstance | None:
     return parameter[1] if isinstance(parameter, tuple) else None
 
 
+def case_of(node_id: str) -> tuple[str, ListedInstance] | None:
+    """The claw and instance that a test id names, None for any other test."""
+    parameter = node_id.partition("[")[2].removesuffix("]")
+    for listed in listed_instances():
+        claw = parameter.removesuffix(f"-{listed.instance_id}")
+        if claw in CLAWS:
+            return claw, listed
+    return None
+
+
 def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what the command means, after pytest's own `-k` and `-m` did their part."""
     cases = [(item, listed) for item in items if (listed := listed_of(item)) is not None]

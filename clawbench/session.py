@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from docker.utils import parse_bytes
 from filelock import FileLock
 
 from adapters.prompts import prompt_digest
@@ -19,7 +20,7 @@ from clawbench.progress import ProgressPrinter
 from clawbench.settings import Settings
 from evaluation.harness import harness_version
 from gateway.client import Gateway
-from records.run import RunDirectory
+from records.run import RunDirectory, RunError
 from workspace.owner import sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,9 +50,10 @@ class Session:
 
         Raises:
             WorkspaceError: Docker does not answer.
-            RunError: the run id can't be used so.
+            RunError: the run id can't be used so, or a claw can't run within the limits.
             GatewayError: the gateway did not start.
         """
+        _check_limits(settings, claws)
         client = connect()
         run = RunDirectory.named(settings.artifacts, settings.run_id)
         lock = run.lock()
@@ -96,6 +98,21 @@ def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
     """A worker's share, from what the controller handed over."""
     settings = Settings.model_validate_json(handed_over["settings"])
     return Bench(settings, worker, Path(handed_over["control"]))
+
+
+def _check_limits(settings: Settings, claws: list[str]) -> None:
+    for name in claws:
+        if not installed(name):
+            continue
+        needed = adapter(name)
+        if settings.pids_limit < needed.min_pids:
+            raise RunError(
+                f"{name} needs {needed.min_pids} processes: CLAW_PIDS_LIMIT={settings.pids_limit} is too few"
+            )
+        if parse_bytes(settings.memory) < parse_bytes(needed.min_memory):
+            raise RunError(
+                f"{name} needs {needed.min_memory}: CLAW_CONTAINER_MEMORY={settings.memory} is too little memory"
+            )
 
 
 def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:

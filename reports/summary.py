@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
@@ -13,10 +14,8 @@ from rich.table import Table
 from evaluation.outcomes import POLICY, Outcome
 from records.run import RunDirectory
 
-_PHASES = ("image", "workspace", "agent setup", "agent", "export", "evaluation")
 
-
-def summary_lines(run: RunDirectory, width: int = 110) -> list[str]:
+def summary_lines(run: RunDirectory) -> list[str]:
     """The table of all cases of a run that have an outcome, and where its files are."""
     by_claw: dict[str, list[dict[str, Any]]] = {}
     for case in run.cases():
@@ -26,52 +25,41 @@ def summary_lines(run: RunDirectory, width: int = 110) -> list[str]:
     if not by_claw:
         return ["no case has an outcome"]
     stream = io.StringIO()
-    console = Console(file=stream, width=width, color_system=None)
-    console.print(_outcomes(by_claw))
-    console.print(_efforts(by_claw))
+    # the width is the text's own: a report is read in logs as well, where no terminal says how wide it is
+    console = Console(file=stream, width=200, color_system=None)
+    for title, headings, row in _TABLES:
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+        table.add_column("claw")
+        for heading in headings:
+            table.add_column(heading, justify="right")
+        for claw, cases in by_claw.items():
+            table.add_row(claw, *row(cases))
+        console.print(table)
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return [*lines, f"artifacts: {run.path}"]
 
 
-def _table(title: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="")
-    table.add_column("claw")
-    return table
+def _outcomes(cases: list[dict[str, Any]]) -> Iterator[str]:
+    outcomes = Counter(Outcome(case["outcome"]) for case in cases)
+    counted = sum(count for outcome, count in outcomes.items() if POLICY[outcome].counts)
+    passed = sum(count for outcome, count in outcomes.items() if POLICY[outcome].passes)
+    yield f"{100 * passed / counted:.1f}%" if counted else "-"
+    yield str(len(cases))
+    for outcome in Outcome:
+        yield str(outcomes[outcome])
 
 
-def _outcomes(by_claw: dict[str, list[dict[str, Any]]]) -> Table:
-    table = _table("")
-    for heading in ("Pass@1", "cases", *Outcome):
-        table.add_column(str(heading).replace("_", " "), justify="right", overflow="fold")
-    for claw, rows in by_claw.items():
-        outcomes = Counter(Outcome(row["outcome"]) for row in rows)
-        judged = sum(count for outcome, count in outcomes.items() if POLICY[outcome].counts)
-        passed = sum(count for outcome, count in outcomes.items() if POLICY[outcome].passes)
-        share = f"{100 * passed / judged:.1f}%" if judged else "-"
-        table.add_row(claw, share, str(len(rows)), *(str(outcomes[outcome]) for outcome in Outcome))
-    return table
+def _usage(cases: list[dict[str, Any]]) -> Iterator[str]:
+    for key in _COUNTS:
+        yield _total(cases, key)
+    for key in _TOKENS:
+        yield _total([case.get("tokens", {}) for case in cases], key)
 
 
-def _efforts(by_claw: dict[str, list[dict[str, Any]]]) -> Table:
-    table = _table("")
-    for heading in ("requests", "turns", "input", "cache read", "cache write", "output"):
-        table.add_column(heading, justify="right")
+def _seconds(cases: list[dict[str, Any]]) -> Iterator[str]:
     for phase in _PHASES:
-        table.add_column(f"{phase} s", justify="right")
-    for claw, rows in by_claw.items():
-        counts = [_total(rows, key) for key in ("requests", "turns")]
-        tokens = [
-            _total([row.get("tokens", {}) for row in rows], key)
-            for key in ("input", "cache_read", "cache_write", "output")
-        ]
-        seconds = [
-            f"{median(spent):.1f}"
-            if (spent := [row["seconds"][phase] for row in rows if phase in row["seconds"]])
-            else "-"
-            for phase in _PHASES
-        ]
-        table.add_row(claw, *counts, *tokens, *seconds)
-    return table
+        spent = [case["seconds"][phase] for case in cases if phase in case["seconds"]]
+        yield f"{median(spent):.1f}" if spent else "-"
 
 
 def _total(rows: list[dict[str, Any]], key: str) -> str:
@@ -79,3 +67,15 @@ def _total(rows: list[dict[str, Any]], key: str) -> str:
     known = [row[key] for row in rows if row.get(key) is not None]
     unknown = any(key in row and row[key] is None for row in rows)
     return f"{'>= ' if unknown else ''}{sum(known):,}"
+
+
+_PHASES = ("image", "workspace", "agent setup", "agent", "export", "evaluation")
+_COUNTS = ("requests", "turns")
+_TOKENS = ("input", "cache_read", "cache_write", "output")
+
+_TABLES: tuple[tuple[str, list[str], Callable[[list[dict[str, Any]]], Iterator[str]]], ...] = (
+    ("Outcomes", ["Pass@1", "cases", *(str(outcome).replace("_", " ") for outcome in Outcome)], _outcomes),
+    ("Model use", [*_COUNTS, *(f"{name} tokens".replace("_", " ") for name in _TOKENS)], _usage),
+    ("Median seconds by phase", list(_PHASES), _seconds),
+)
+"""Title, headings after the claw's, and what fills a claw's row."""
