@@ -9,10 +9,17 @@ from __future__ import annotations
 from adapters.base import Adapter, BadOptionError, NotInstalledError
 from adapters.nanobot import NanobotAdapter
 
-CLAWS: tuple[str, ...] = ("openclaw", "hermes", "nanobot", "zeroclaw", "generic")
-"""Every claw's name, in the order of reports and test ids."""
+_ADAPTERS: dict[str, type[Adapter] | None] = {
+    "openclaw": None,
+    "hermes": None,
+    "nanobot": NanobotAdapter,
+    "zeroclaw": None,
+    "generic": None,
+}
+"""One entry per claw; None: it has no adapter yet."""
 
-_ADAPTERS: dict[str, type[Adapter]] = {"nanobot": NanobotAdapter}
+CLAWS: tuple[str, ...] = tuple(_ADAPTERS)
+"""Every claw's name, in the order of reports and test ids."""
 
 
 def adapter(name: str) -> Adapter:
@@ -24,12 +31,14 @@ def adapter(name: str) -> Adapter:
     """
     if name not in CLAWS:
         raise BadOptionError(f"there is no claw named {name!r}; the claws are {', '.join(CLAWS)}")
-    if name not in _ADAPTERS:
+    found = _ADAPTERS[name]
+    if found is None:
+        can_be_run = ", ".join(claw for claw, known in _ADAPTERS.items() if known is not None)
         raise NotInstalledError(
             f"this version of clawbench has no adapter for {name} yet, so it can't be installed or run; "
-            f"what can be run: {', '.join(_ADAPTERS)}"
+            f"what can be run: {can_be_run}"
         )
-    return _ADAPTERS[name]()
+    return found()
 
 
 def installed(name: str) -> bool:

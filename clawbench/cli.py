@@ -15,7 +15,8 @@ from adapters.base import BadOptionError, NotInstalledError
 from adapters.registry import CLAWS, adapter
 from adapters.runtimes import default_home
 from clawbench.bench import connect
-from clawbench.install import InstallError, install
+from clawbench.install import install, install_all
+from clawbench.installers.base import InstallError
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
@@ -59,11 +60,17 @@ def _say(line: str) -> None:
 
 @app.command("install")
 def install_command(
-    claw: Annotated[str, typer.Argument(help=f"Which claw: {', '.join(CLAWS)}.")],
+    claw: Annotated[str, typer.Argument(help=f"Which claw: {', '.join(CLAWS)}; or all of them: all.")],
 ) -> None:
-    """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so."""
+    """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
+
+    `all` goes on after a claw that can't be had, and ends with exit code 1 then.
+    """
     with _told():
-        install(claw, _say, default_home())
+        if claw != "all":
+            install(claw, _say, default_home())
+        elif install_all(_say, default_home()):
+            raise typer.Exit(1)
 
 
 @app.command()

@@ -9,15 +9,19 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from adapters import registry
 from adapters.base import BadOptionError, NotInstalledError
 from adapters.runtimes import installed_pythons
 from clawbench import packages
-from clawbench.install import InstallError, install
+from clawbench.cli import app
+from clawbench.install import install, install_all, installer
+from clawbench.installers.base import InstallError
 
 ROOT = Path(__file__).parents[1]
 RUN = "import sys; from pathlib import Path; from clawbench.install import install; "
@@ -124,6 +128,38 @@ def test_a_claw_without_an_adapter_or_an_unknown_one_is_refused(home: Path) -> N
     with pytest.raises(BadOptionError):
         install("nonobot", print, home)
     assert not home.exists()
+
+
+def test_all_goes_on_after_a_claw_that_cannot_be_had(home: Path, wheel: Path) -> None:
+    said: list[str] = []
+    failed = install_all(said.append, home)
+    assert failed == [name for name in registry.CLAWS if name != "nanobot"]
+    assert registry.installed("nanobot")
+    assert said[-1] == f"not installed: {', '.join(failed)}"
+    for name in failed:
+        assert any(line.startswith(f"{name} is not installed: ") for line in said)
+
+
+def test_the_command_for_all_claws_ends_with_1_when_one_is_missing(home: Path, wheel: Path) -> None:
+    done = CliRunner().invoke(app, ["install", "all"])
+    assert done.exit_code == 1, done.output
+    assert "not installed: openclaw" in done.output
+
+
+def test_every_claw_that_can_be_run_has_an_installer_of_the_adapters_version() -> None:
+    for name in registry.CLAWS:
+        if not can_be_run(name):
+            continue
+        version = import_module(f"adapters.{name}").VERSION
+        assert installer(name).version == version
+
+
+def can_be_run(name: str) -> bool:
+    try:
+        registry.adapter(name)
+    except NotInstalledError:
+        return False
+    return True
 
 
 def test_the_runtime_is_pinned_down_to_the_last_package() -> None:
