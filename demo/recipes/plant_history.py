@@ -86,12 +86,11 @@ class Repository:
 def identity(entry: dict[str, Any]) -> dict[str, str]:
     """The environment that makes git commit as an entry's author at its date."""
     name, _, mail = entry["author"].rstrip(">").partition(" <")
-    people = {
+    return {
         f"GIT_{role}_{what}": value
         for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", name), ("EMAIL", mail), ("DATE", entry["date"]))
     }
-    return people
 
 
 def read_tree(folder: Path) -> Tree:
