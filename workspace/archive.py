@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from typing import IO, cast
 from urllib.parse import quote
 
 import docker
+import requests
+from docker.errors import create_api_error_from_http_exception
 from docker.models.containers import Container
 
 _SYMLINK = 1 << 27  # Go's os.ModeSymlink, which the engine's stat speaks
@@ -47,23 +50,19 @@ def open_archive(container: Container, path: str) -> Iterator[tarfile.TarFile]:
     """The archive of a path, to be read once from front to end.
 
     Names in it begin with the path's last component; bytes that are not UTF-8 arrive as surrogates
-    (`os.fsencode` gives them back).
+    (`os.fsencode` gives them back), and are given so in `path`.
 
     Raises:
         docker.errors.NotFound: there is no such path.
     """
-    chunks, _ = container.get_archive(path, chunk_size=1 << 20)
-    raw = io.BufferedReader(_Stream(iter(chunks)), 1 << 20)
-    try:
+    # an archive that is not read to its end would keep its connection
+    with _ask("GET", container, path) as reply:
+        _check(reply)
+        raw = io.BufferedReader(_Stream(reply.iter_content(1 << 20)), 1 << 20)
         with tarfile.open(
             fileobj=cast(IO[bytes], raw), mode="r|", encoding="utf-8", errors="surrogateescape"
         ) as archive:
             yield archive
-    finally:
-        # an archive that is not read to its end would keep its connection
-        close = getattr(chunks, "close", None)
-        if close is not None:
-            close()
 
 
 def kind(container: Container, path: str) -> str | None:
@@ -73,16 +72,29 @@ def kind(container: Container, path: str) -> str | None:
         container: running, frozen or stopped.
         path: absolute, inside the container.
     """
-    api = client_of(container).api
-    url = f"{api.base_url}/v{api.api_version}/containers/{container.id}/archive?path={quote(path)}"
-    reply = api.head(url, timeout=api.timeout)
-    if reply.status_code == 404:
-        return None
-    reply.raise_for_status()
+    with _ask("HEAD", container, path) as reply:
+        if reply.status_code == 404:
+            return None
+        _check(reply)
     stat = json.loads(base64.b64decode(reply.headers["X-Docker-Container-Path-Stat"]))
     if stat["mode"] & _SYMLINK:
         return "link"
     return "directory" if stat["mode"] & _DIRECTORY else "other"
+
+
+def _ask(method: str, container: Container, path: str) -> requests.Response:
+    """Ask the engine for a path; its client library can't say names that are not UTF-8."""
+    api = client_of(container).api
+    where = quote(os.fsencode(path), safe="/")
+    url = f"{api.base_url}/v{api.api_version}/containers/{container.id}/archive?path={where}"
+    return api.request(method, url, timeout=api.timeout, stream=True)
+
+
+def _check(reply: requests.Response) -> None:
+    try:
+        reply.raise_for_status()
+    except requests.HTTPError as error:
+        raise create_api_error_from_http_exception(error) from error
 
 
 def client_of(container: Container) -> docker.DockerClient:

@@ -12,7 +12,7 @@ import itertools
 import os
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,6 +45,8 @@ class Changes:
     deleted: set[bytes] = field(default_factory=set)
     special: set[bytes] = field(default_factory=set)
     """Pipes, sockets and devices, which git can't hold."""
+    of_git: set[bytes] = field(default_factory=set)
+    """What lies in the `.git` of other repositories."""
 
 
 class ChangeReader:
@@ -65,6 +67,7 @@ class ChangeReader:
         self._workdir = workdir.rstrip("/")
         self._changes = Changes()
         self._folders: set[bytes] = set()
+        self._whiteouts: set[bytes] = set()
         self._numbers = itertools.count()
 
     def read(self) -> Changes:
@@ -92,39 +95,83 @@ class ChangeReader:
 
     def _read_everything(self) -> None:
         """Read the whole final tree, also where a link stands in the repository's place."""
-        self._changes = Changes()
-        self._changes.deleted = {path for path, entry in self._start.entries.items() if entry.mode != GITLINK}
+        self._changes = Changes(deleted=set(self._start.entries))
+        self._folders.clear()
+        self._whiteouts.clear()
         with suppress(NotFound):
             self._take_all(self._container, f"{self._workdir}/.")
+        submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
+        self._changes.deleted -= submodules & self._folders
         for path in self._start.untracked & set(self._changes.files):
             del self._changes.files[path]  # the image's own, as far as can be told
 
     def _take_all(self, container: Container, place: str) -> None:
-        """Take every file at a place but those of the repository's `.git`."""
-        files = self._changes.files
+        """Take every file at a place but those of the repository's own `.git`."""
+        links: dict[bytes, bytes] = {}
         with open_archive(container, place) as archive:
             for member in archive:
                 path = os.fsencode(member.name).partition(b"/")[2]
-                if not path or path.partition(b"/")[0] == b".git":
+                if not path:
                     continue
                 if member.isdir():
                     self._folders.add(path)
                 elif member.islnk():
-                    files[path] = files[os.fsencode(member.linkname).partition(b"/")[2]]
-                elif member.isfile() or member.issym():
-                    files[path] = self._content(archive, member)
-                elif member.ischr() and (member.devmajor, member.devminor) == (0, 0):
-                    self._changes.deleted |= set(self._below(path))  # a whiteout: the path is gone
-                    continue
+                    links[path] = os.fsencode(member.linkname).partition(b"/")[2]
                 else:
-                    self._changes.special.add(path)
-                if not member.isdir():
-                    self._changes.deleted |= set(self._below(path))  # a folder may have been there
+                    self._take(archive, path, member)
+        for path, first in links.items():
+            self._take_link(path, first)
+        self._take_links_to_git(container, place, links)
         self._changes.deleted |= {
             path
             for path in self._folders & self._start.entries.keys()
             if self._start.entries[path].mode != GITLINK
         }
+
+    def _take(self, archive: tarfile.TarFile, path: bytes, member: tarfile.TarInfo) -> None:
+        """Take what is no folder and no second name."""
+        if member.ischr() and (member.devmajor, member.devminor) == (0, 0):
+            self._whiteouts.add(path)
+        elif is_of_git(path):
+            self._note_of_git(path)
+        elif member.isfile() or member.issym():
+            self._changes.files[path] = self._content(archive, member)
+        else:
+            self._changes.special.add(path)
+        self._changes.deleted |= self._below(path)  # gone, or a folder may have been there
+
+    def _take_link(self, path: bytes, first: bytes) -> None:
+        """Take a second name of a file, a pipe or a whiteout, all of which may have several."""
+        if is_of_git(path):
+            self._note_of_git(path)
+            return
+        if first in self._changes.files:
+            self._changes.files[path] = self._changes.files[first]
+        elif first in self._changes.special:
+            self._changes.special.add(path)
+        self._changes.deleted |= self._below(path)
+
+    def _take_links_to_git(self, container: Container, place: str, links: Mapping[bytes, bytes]) -> None:
+        """Take second names whose first one lies in a `.git`, of which nothing was kept: read that once more."""
+        wanted: dict[bytes, bytes] = {}
+        for path, first in links.items():
+            if is_of_git(first) and first not in self._whiteouts and not is_of_git(path):
+                wanted.setdefault(first, path)
+        # the whole `.git`: the engine finds no single file whose name is not UTF-8
+        for root in sorted({_git_folder(first) for first in wanted}):
+            with open_archive(container, f"{place}/{os.fsdecode(root)}") as archive:
+                for member in archive:
+                    inner = os.fsencode(member.name).partition(b"/")[2]
+                    first = root + b"/" + inner if inner else root
+                    if first in wanted:
+                        self._take(archive, wanted[first], member)
+        for path, first in links.items():
+            if first in wanted and wanted[first] != path:
+                self._take_link(path, wanted[first])
+
+    def _note_of_git(self, path: bytes) -> None:
+        if path.partition(b"/")[0] != b".git":
+            self._changes.of_git.add(path)
 
     def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> FinalFile:
         content = self._scratch / str(next(self._numbers))
@@ -158,7 +205,7 @@ class ChangeReader:
         tree: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
         for path in self._start.entries:
             child = path
-            for folder in (*_ancestors(path), b""):
+            for folder in (*ancestors(path), b""):
                 children, below = tree.setdefault(folder, (set(), set()))
                 children.add(child)
                 below.add(path)
@@ -168,10 +215,22 @@ class ChangeReader:
     def _children(self, folder: bytes) -> Iterable[bytes]:
         return sorted(self._tree.get(folder, (set(), set()))[0])
 
-    def _below(self, path: bytes) -> Iterable[bytes]:
+    def _below(self, path: bytes) -> set[bytes]:
         """The start tree's files at and below a path."""
         itself = {path} if path in self._start.entries else set()
         return itself | self._tree.get(path, (set(), set()))[1]
+
+
+def is_of_git(path: bytes) -> bool:
+    """Whether a path is in, or is, a `.git`, which git takes for a repository's own in any case of its letters."""
+    return any(part.lower() == b".git" for part in path.split(b"/"))
+
+
+def _git_folder(path: bytes) -> bytes:
+    """The outermost `.git` that a path is in."""
+    parts = path.split(b"/")
+    depth = next(number for number, part in enumerate(parts, 1) if is_of_git(part))
+    return b"/".join(parts[:depth])
 
 
 def _layer_of(container: Container) -> str | None:
@@ -206,7 +265,7 @@ def _holding(container: Container, layer: str) -> Iterator[Container]:
             holder.remove(force=True, v=True)
 
 
-def _ancestors(path: bytes) -> Iterator[bytes]:
+def ancestors(path: bytes) -> Iterator[bytes]:
     """The folders that a path lies in, the nearest first; the repository itself is not one of them."""
     while path := path.rpartition(b"/")[0]:
         yield path

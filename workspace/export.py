@@ -24,7 +24,7 @@ from pathlib import Path
 from docker.models.containers import Container
 
 from workspace.attributes import Conversions
-from workspace.changes import ChangeReader, Changes, FinalFile
+from workspace.changes import ChangeReader, Changes, FinalFile, ancestors
 from workspace.errors import ExportError
 from workspace.ignore import IgnoreRules, matching
 from workspace.prepare import WORKDIR
@@ -148,17 +148,21 @@ class _Exporter:
     def _leave_out_unfit(self, changes: Changes) -> list[Dropped]:
         """Take out what no patch against the start commit can carry."""
         submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
-        reasons: dict[str, set[bytes]] = {"not a file: git can't hold pipes, sockets and devices": changes.special}
+        # a repository inside the image's is told as one folder
+        untracked = {path.rstrip(b"/") for path in self._start.untracked}
+        in_use = {folder for path in untracked for folder in ancestors(path)}
+        reasons: dict[str, set[bytes]] = {
+            "not a file: git can't hold pipes, sockets and devices": changes.special,
+            "part of another repository's .git": changes.of_git,
+        }
         for path, file in list(changes.files.items()):
-            parts = path.split(b"/")
-            if any(part.lower() == b".git" for part in parts):
-                reason = "part of another repository's .git"
-            elif parts[-1].lower() == b".gitmodules" and file.mode == "120000":
+            lineage = {path, *ancestors(path)}
+            if path.rpartition(b"/")[2].lower() == b".gitmodules" and file.mode == "120000":
                 reason = "git takes no link as .gitmodules"
-            elif any(b"/".join(parts[:depth]) in submodules for depth in range(1, len(parts) + 1)):
+            elif lineage & submodules:
                 reason = "inside a submodule, which is a repository of its own"
-            elif path in self._start.untracked:
-                reason = "a file of the image that no commit knows: a patch can't change it"
+            elif lineage & untracked or path in in_use:
+                reason = "a file of the image that no commit knows is there: a patch can't change it"
             else:
                 continue
             del changes.files[path]
@@ -208,6 +212,8 @@ class _Exporter:
         # no rename detection: plain `patch`, the official harness's last resort, can't follow renames
         options = ["--patch", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"]
         config = {"core.attributesFile": str(attributes), "core.quotePath": "true"}
+        if binary:
+            config["diff.default.binary"] = "true"  # attributes say nothing of links
         return git(self._git_dir, "diff-tree", "-r", *options, before, after, config=config)
 
     def _is_utf8(self, path: bytes, entry: Entry) -> bool:
