@@ -34,7 +34,7 @@ lint: venv ## ruff, mypy, import-linter
 
 bench: ## the ratios: history preparation, seconds per case, export time
 	@scripts/setup.sh docker venv
-	@.venv/bin/python -m clawbench.bench
+	@.venv/bin/python -m clawbench.benchmarks
 
 docker: ## a Docker engine that answers, and debootstrap
 	@scripts/setup.sh docker

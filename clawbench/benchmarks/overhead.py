@@ -1,0 +1,143 @@
+"""The suite's own seconds per case, with a claw that takes none, against the floor of the containers it needs.
+
+What a case needs: a workspace, a forwarder and an evaluation, each created, started and removed, and one
+container that is created and removed only (it shows the workspace's layer). The claw's and the tests' own time
+are taken off; all else of a case counts, from its first look at the disk to the removal of its last container.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import ClassVar
+
+import docker
+from rich.table import Table
+
+import demo.images
+from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
+from adapters.registry import adapter
+from clawbench.bench import Bench
+from clawbench.benchmarks.images import MARKS, base_image
+from clawbench.case import Case
+from clawbench.settings import Settings
+from clawbench.solving import open_attempt
+from evaluation.lists import listed_instances
+from gateway.client import Gateway
+from records.run import RunDirectory
+
+ROUNDS = 7
+
+
+class InstantClaw:
+    """A claw that makes one edit and ends."""
+
+    name: ClassVar[str] = "nanobot"
+    install_hint: ClassVar[str] = ""
+    prompt_file: ClassVar[str] = "default.txt"
+    droppings: ClassVar[tuple[str, ...]] = ()
+    min_memory: ClassVar[str] = "64m"
+    min_pids: ClassVar[int] = 16
+
+    def runtime(self) -> Runtime:
+        """It has none."""
+        return Runtime("0", Path("/"), "benchmark")
+
+    def config_file(self) -> Path:
+        """Any file: nothing reads it."""
+        return adapter("nanobot").config_file()
+
+    def container_arguments(self) -> ContainerArguments:
+        """It needs nothing."""
+        return ContainerArguments()
+
+    def create_agent(self, shell: Shell, task: Task) -> None:
+        """There is nothing to create."""
+
+    def send_task(self, shell: Shell, task: Task) -> CommandResult:
+        """Edit one file."""
+        return shell.run(["sh", "-c", "echo >> README.md"], timeout=task.timeout)
+
+    def backup_session(self, shell: Shell, destination: Path) -> None:
+        """There is no session."""
+
+    def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
+        """It used nothing."""
+
+    def delete_agent(self, shell: Shell) -> None:
+        """There is nothing to delete."""
+
+
+def run(client: docker.DockerClient, say: Callable[[str], None]) -> Table:
+    """Measure a case and its floor in turn."""
+    image = base_image(client, say)
+    cases, floors, phases = [], [], []
+    with (
+        tempfile.TemporaryDirectory(prefix="clawbench-benchmark-") as folder,
+        Gateway.start(Path(folder)) as gateway,
+    ):
+        _case(Path(folder), gateway, "warm")
+        for number in range(ROUNDS):
+            say(f"round {number + 1} of {ROUNDS}")
+            floors.append(_floor(client, image))
+            seconds, spent = _case(Path(folder), gateway, f"round{number}")
+            cases.append(seconds)
+            phases.append(spent)
+    table = Table("one case with an instant claw", "median seconds", "times the floor", box=None)
+    table.add_row("bare containers: 3 started, 1 created", f"{median(floors):.2f}", "1")
+    ratio = median(case / floor for case, floor in zip(cases, floors, strict=True))
+    table.add_row("the suite's own share of a case", f"{median(cases):.2f}", f"{ratio:.2f} (target: at most 2)")
+    for name in phases[0]:
+        table.add_row(f"  of it {name}", f"{median(spent[name] for spent in phases):.2f}", "")
+    return table
+
+
+def _floor(client: docker.DockerClient, image: str) -> float:
+    began = time.monotonic()
+    for started in (True, True, True, False):
+        container = client.containers.create(image, ["sleep", "600"], init=True, network_mode="none", labels=MARKS)
+        if started:
+            container.start()
+        container.remove(force=True)
+    return time.monotonic() - began
+
+
+def _case(folder: Path, gateway: Gateway, run_id: str) -> tuple[float, dict[str, float]]:
+    """The suite's own seconds for one case, in all and by phase."""
+    settings = Settings(
+        run_id=run_id,
+        artifacts=folder,
+        model="scripted:noop",
+        agent_timeout=60,
+        max_turns=1,
+        llm_no=0,
+        eval_timeout=600,
+        resume=True,
+        keep_container="never",
+        egress="gateway",
+        pids_limit=300,
+        memory="8g",
+    )
+    bench = Bench(settings, "benchmark", gateway.control)
+    RunDirectory.named(folder, run_id).path.mkdir()
+    listed = next(one for one in listed_instances() if one.instance_id == demo.images.embedded_ids()[0])
+    case = Case(bench, "nanobot", listed)
+    case.adapter = InstantClaw()
+    began = time.monotonic()
+    case.begin()
+    with open_attempt(case) as attempt:
+        attempt.run_claw()
+        attempt.export()
+        case.judge()
+    whole = time.monotonic() - began
+    bench.client.close()
+    log = (case.folder.path / "evaluation" / "run_instance.log").read_text()
+    tests = float(re.findall(r"Test runtime: ([\d_.]+) seconds", log)[-1].replace("_", ""))
+    spent = {**case.seconds, "evaluation": case.seconds["evaluation"] - tests}
+    claw = spent.pop("agent")
+    spent["the rest"] = whole - tests - claw - sum(spent.values())
+    return whole - tests - claw, spent
