@@ -1,19 +1,15 @@
-"""nanobot's config: what a file in `claw_configs/nanobot/` may set, and what the suite sets over it.
-
-A user's own file can tune the agent and its file and shell tools. Where the model is, which one, how many
-rounds, and the tools that reach out of the case are the suite's; other keys are refused, so no secret in a
-file that was once a real nanobot config gets into a container.
-"""
+"""nanobot's config: what a file in `claw_configs/nanobot/` may set, and what the suite sets over it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from adapters.base import BadOptionError, Task
+from adapters.base import Task
+from adapters.configs import reading
 
 
 class _Settings(BaseModel):
@@ -72,12 +68,8 @@ def read_settings(file: Path) -> NanobotSettings:
     Raises:
         BadOptionError: it is not JSON, or sets something that is not a setting.
     """
-    try:
+    with reading(file):
         return NanobotSettings.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BadOptionError(f"{file}: {where or 'the file'}: {first['msg']}") from error
 
 
 def render_config(settings: NanobotSettings, task: Task, variables: list[str]) -> dict[str, Any]:

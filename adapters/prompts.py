@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from adapters.base import BadOptionError
+
 PROMPTS = Path(__file__).parents[1] / "prompts"
 PLACEHOLDER = "{{issue}}"
 
@@ -37,3 +39,17 @@ def render(template_name: str, issue: str) -> str:
 def prompt_digest(template_name: str) -> str:
     """The SHA-256 of a template, in hex, for the manifest (raises as above)."""
     return hashlib.sha256(template_bytes(template_name)).hexdigest()
+
+
+def prompt_bytes(claw: str, prompt: str) -> bytes:
+    """A prompt as every claw can take it, in UTF-8.
+
+    Raises:
+        BadOptionError: it holds a NUL or half of a surrogate pair, which no argument or request can hold.
+    """
+    if "\0" in prompt:
+        raise BadOptionError(f"{claw} can't take a prompt with a NUL character in it")
+    try:
+        return prompt.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadOptionError(f"{claw} can't take a prompt that is not valid Unicode: {error}") from error

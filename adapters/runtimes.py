@@ -20,6 +20,8 @@ MARKER = "clawbench-runtime.json"
 """Written last into an installed runtime's folder: a folder without it is no install."""
 PACKAGES = "site-packages"
 """The folder of a runtime that Python imports from."""
+INSTALLED = "clawbench install"
+"""What a runtime in the default place was found by."""
 
 _PYTHON_MOUNT = "/opt/claw/python"
 

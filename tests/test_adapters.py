@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapters import prompts, registry, runtimes
 from adapters.base import BadOptionError, NotInstalledError, Task, TokenUsage
-from adapters.nanobot import VERSION, NanobotAdapter, prompt_bytes
+from adapters.nanobot import VERSION, NanobotAdapter
 from adapters.nanobot_config import read_settings, render_config
 
 TASK = Task("p", "/testbed", "http://127.0.0.1:1/v1", "some/model", 60.0, 17)
@@ -144,7 +144,7 @@ def test_the_digest_is_the_templates() -> None:
 @pytest.mark.parametrize("prompt", ["a\0b", "half \ud800 pair"])
 def test_a_prompt_that_no_request_can_hold_is_refused(prompt: str) -> None:
     with pytest.raises(BadOptionError):
-        prompt_bytes(prompt)
+        prompts.prompt_bytes("nanobot", prompt)
 
 
 def test_the_config_points_at_the_gateway_and_nowhere_else(empty_home: Path) -> None:
