@@ -1,6 +1,6 @@
 """nanobot (PyPI `nanobot-ai`): a Python agent with its state in the folder of its config file.
 
-What is particular to it: it takes a prompt as an argument only (`nanobot_launch.py` deals with that); it
+What is particular to it: it takes a prompt as an argument only (`prompt_launch.py` deals with that); it
 exits 0 when the model failed, so its exit code says nothing; it fills the repository's root with files of
 its own; after its last allowed round it asks the model once more, without tools, for a closing text; its
 shell tool hides the image's environment variables unless they are named in the config.
@@ -16,7 +16,6 @@ from adapters import configs
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
 from adapters.configs import CONFIGS
 from adapters.nanobot_config import read_settings, render_config
-from adapters.prompts import prompt_bytes
 from adapters.python_claw import PythonClaw
 
 VERSION = "0.3.5"
@@ -34,8 +33,6 @@ _CLAW = PythonClaw(
     probe=("nanobot", "pydantic_core"),
 )
 _CONFIG = "config.json"
-_PROMPT = "prompt.txt"
-_LAUNCHER = "launch.py"
 
 
 class NanobotAdapter:
@@ -82,19 +79,17 @@ class NanobotAdapter:
         """
         variables = sorted(_CLAW.environment(shell))
         config = render_config(read_settings(self.config_file()), task, variables)
-        launcher = Path(__file__).with_name("nanobot_launch.py").read_bytes()
-        shell.put(_CLAW.folder, {_CONFIG: json.dumps(config, indent=2).encode(), _LAUNCHER: launcher})
+        shell.put(_CLAW.folder, {_CONFIG: json.dumps(config, indent=2).encode()})
 
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
         """See `Adapter.send_task`."""
-        folder = _CLAW.folder
-        shell.put(folder, {_PROMPT: prompt_bytes(self.name, task.prompt)})
-        command = _CLAW.python(f"{folder}/{_LAUNCHER}", _CLAW.imported_from(), f"{folder}/{_PROMPT}")
-        options = ["--config", f"{folder}/{_CONFIG}", "--workspace", task.workdir, "--no-markdown", "--logs"]
+        config = f"{_CLAW.folder}/{_CONFIG}"
+        options = ["--config", config, "--workspace", task.workdir, "--no-markdown", "--logs"]
+        command = _CLAW.with_prompt(shell, task, "nanobot", "--message", ["agent", *options])
         # HOME stays the image's: that is where its toolchains keep what they need without a network
         # (~/.m2, ~/.cargo), and nanobot hands HOME on to its shell tool.
         environment = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-        return shell.run(command + options, timeout=task.timeout, environment=environment, workdir=task.workdir)
+        return shell.run(command, timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`."""

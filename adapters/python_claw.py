@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.base import STATE_DIR, Mount, NotInstalledError, Runtime, Shell
+from adapters.base import STATE_DIR, Mount, NotInstalledError, Runtime, Shell, Task
+from adapters.prompts import prompt_bytes
 from adapters.runtimes import (
     INSTALLED,
     PACKAGES,
@@ -120,6 +122,30 @@ class PythonClaw:
         commands that the claw starts inherit no import path.
         """
         return [container_python().command, "-I", "-B", "-X", "utf8", *arguments]
+
+    def with_prompt(
+        self, shell: Shell, task: Task, module: str, option: str, arguments: Sequence[str]
+    ) -> list[str]:
+        """A command that runs a module with the task's prompt as an option's value, however long it is.
+
+        Args:
+            shell: Puts the prompt and the launcher into the container.
+            task: Has the prompt.
+            module: What `python -m` would run.
+            option: Takes the prompt, as in `--message`.
+            arguments: The other arguments, before it.
+
+        Raises:
+            BadOptionError: the prompt is one that no claw can take.
+        """
+        launcher, prompt = "prompt_launch.py", "prompt.txt"
+        files = {
+            launcher: Path(__file__).with_name(launcher).read_bytes(),
+            prompt: prompt_bytes(self.name, task.prompt),
+        }
+        shell.put(self.folder, files)
+        inside = [f"{self.folder}/{launcher}", self.imported_from(), module, f"{self.folder}/{prompt}"]
+        return self.python(*inside, option, *arguments)
 
     def environment(self, shell: Shell) -> dict[str, str]:
         """The container's environment variables, once its Python could import the runtime.

@@ -7,11 +7,12 @@ is said to be without one; nothing here pretends to run it.
 from __future__ import annotations
 
 from adapters.base import Adapter, BadOptionError, NotInstalledError
+from adapters.hermes import HermesAdapter
 from adapters.nanobot import NanobotAdapter
 
 _ADAPTERS: dict[str, type[Adapter] | None] = {
     "openclaw": None,
-    "hermes": None,
+    "hermes": HermesAdapter,
     "nanobot": NanobotAdapter,
     "zeroclaw": None,
     "generic": None,

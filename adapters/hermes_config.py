@@ -1,0 +1,116 @@
+"""hermes's config: what a file in `claw_configs/hermes/` may set, and what the suite sets over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.base import BadOptionError, Task
+from adapters.configs import reading
+
+PROVIDER = "gateway"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Model(_Settings):
+    """`model`."""
+
+    max_tokens: int | None = None
+    """Most tokens of a reply; None is the provider's own limit."""
+    context_length: int = 200_000
+    """Tokens; said here because hermes would otherwise look it up on the network."""
+
+
+class Agent(_Settings):
+    """`agent`."""
+
+    reasoning_effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh"] = ""
+    api_max_retries: int = 3
+    """How often a failed request is tried again."""
+
+
+class Terminal(_Settings):
+    """`terminal`."""
+
+    timeout: int = 180
+    """Seconds that a command may take where the model names no timeout."""
+
+
+class Compression(_Settings):
+    """`compression`: older messages are summarized when the context fills up."""
+
+    enabled: bool = True
+    threshold: float = 0.5
+    """Of the context length."""
+
+
+class HermesSettings(_Settings):
+    """A whole file."""
+
+    model: Model = Field(default_factory=Model)
+    agent: Agent = Field(default_factory=Agent)
+    terminal: Terminal = Field(default_factory=Terminal)
+    compression: Compression = Field(default_factory=Compression)
+
+
+def read_settings(file: Path) -> HermesSettings:
+    """The settings in a file.
+
+    Raises:
+        BadOptionError: it is not YAML, or sets something that is not a setting.
+    """
+    try:
+        content = yaml.safe_load(file.read_bytes())
+    except yaml.YAMLError as error:
+        raise BadOptionError(f"{file} is not YAML") from error
+    with reading(file):
+        return HermesSettings.model_validate({} if content is None else content)
+
+
+def render_config(settings: HermesSettings, task: Task, shell_init_files: list[str]) -> dict[str, Any]:
+    """The config for one task, as the object that goes into its config file.
+
+    Args:
+        settings: What a file set.
+        task: Where the model is, which one, how many rounds.
+        shell_init_files: What the terminal tool's shell sources when it starts.
+    """
+    chosen = settings.model_dump()
+    provider: dict[str, Any] = {
+        "name": PROVIDER,
+        "base_url": task.base_url,
+        "api_key": "placeholder",
+        "api_mode": "chat_completions",
+        "model": task.model,
+        "discover_models": False,
+        "models": {task.model: {"context_length": settings.model.context_length}},
+    }
+    limits = {name: value for name, value in chosen["model"].items() if value is not None}
+    return {
+        "model": {"default": task.model, "provider": f"custom:{PROVIDER}", **limits},
+        "custom_providers": [provider],
+        "agent": {**chosen["agent"], "max_turns": task.max_turns},
+        "terminal": {
+            **chosen["terminal"],
+            "backend": "local",
+            "cwd": task.workdir,
+            # in a container hermes gives its shell a HOME of its own, without what the image's toolchains
+            # keep in theirs
+            "home_mode": "real",
+            "shell_init_files": shell_init_files,
+        },
+        "compression": chosen["compression"],
+        "approvals": {"mode": "off"},
+        # nothing is kept from one session for the next
+        "memory": {"memory_enabled": False, "user_profile_enabled": False},
+        "skills": {"creation_nudge_interval": 0},
+        "curator": {"enabled": False},
+        # tirith is a scanner that hermes would download; so are its optional packages
+        "security": {"tirith_enabled": False, "allow_lazy_installs": False},
+    }
