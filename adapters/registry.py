@@ -7,6 +7,7 @@ is said to be without one; nothing here pretends to run it.
 from __future__ import annotations
 
 from adapters.base import Adapter, BadOptionError, NotInstalledError
+from adapters.generic import GenericAdapter
 from adapters.hermes import HermesAdapter
 from adapters.nanobot import NanobotAdapter
 
@@ -15,7 +16,7 @@ _ADAPTERS: dict[str, type[Adapter] | None] = {
     "hermes": HermesAdapter,
     "nanobot": NanobotAdapter,
     "zeroclaw": None,
-    "generic": None,
+    "generic": GenericAdapter,
 }
 """One entry per claw; None: it has no adapter yet."""
 

@@ -1,0 +1,83 @@
+"""generic's config: what a file in `claw_configs/generic/` may set, and what the suite sets over it.
+
+The file is GenericAgent's own `mykey.json`: several ways to talk to a model, of which `--llm-no` takes one by its
+place in the file. `native_oai_config…` hands tools to the model by the API; `oai_config…` describes them in the
+prompt and reads calls from the text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
+
+from adapters.base import BadOptionError, Task
+from adapters.configs import reading
+
+SessionName = Annotated[str, StringConstraints(pattern=r"^(native_)?oai_config\w*$")]
+
+
+class Session(BaseModel):
+    """One way to talk to the model."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    context_win: int = 200_000
+    """A third of the characters after which old messages are left out: about the window in tokens."""
+    max_retries: int = 2
+    """How often a failed request is tried again."""
+    connect_timeout: int = 10
+    """Seconds."""
+    read_timeout: int = 600
+    """Seconds without a byte of the reply."""
+    reasoning_effort: Literal["low", "medium", "high"] | None = None
+    temperature: float | None = None
+    """The PyPI package does not read it: there it is 0.5."""
+    max_tokens: int | None = None
+    """Of a reply. The PyPI package does not read it: there it is 6144."""
+
+
+class GenericSettings(RootModel[dict[SessionName, Session]]):
+    """A whole file."""
+
+    root: dict[SessionName, Session] = Field(min_length=1)
+
+
+def read_settings(file: Path) -> GenericSettings:
+    """The settings in a file.
+
+    Raises:
+        BadOptionError: it is not JSON, or sets something that is not a setting.
+    """
+    with reading(file):
+        return GenericSettings.model_validate_json(file.read_bytes())
+
+
+def render_config(settings: GenericSettings, task: Task) -> dict[str, Any]:
+    """The content of `mykey.json` for one task.
+
+    Raises:
+        BadOptionError: the file has fewer sessions than the task's `llm_no` asks for; GenericAgent itself would
+            begin again from the first.
+    """
+    names = list(settings.root)
+    if task.llm_no >= len(names):
+        raise BadOptionError(
+            f"--llm-no={task.llm_no}: generic's config has {len(names)} sessions, numbered from 0: "
+            f"{', '.join(names)}"
+        )
+    fixed = {
+        "apikey": "placeholder",
+        "apibase": task.base_url,
+        "model": task.model,
+        "api_mode": "chat_completions",
+    }
+    return {
+        name: {
+            **session.model_dump(exclude_none=True),
+            "timeout": session.connect_timeout,  # the repository's name for it
+            **fixed,
+        }
+        for name, session in settings.root.items()
+    }
