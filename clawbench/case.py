@@ -76,7 +76,7 @@ class Case:
     def is_exported(self) -> bool:
         """Whether the claw's work is on disk and only the verdict is missing."""
         export = self.folder.export()
-        return export is not None and export["ending"] != Ending.INFRASTRUCTURE
+        return export is not None and bool(export["is_final"])
 
     @property
     def is_resolved(self) -> bool:

@@ -134,6 +134,7 @@ class Attempt:
         facts = {
             "model_name_or_path": f"{case.claw}/{case.bench.settings.model}",
             "ending": self._ending,
+            "is_final": self._ending is not Ending.INFRASTRUCTURE,
             "detail": self._detail,
             "exit_code": self._exit_code,
             "requests": self._counts.requests,

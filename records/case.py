@@ -55,7 +55,15 @@ class CaseFolder:
     def keep_export(
         self, facts: Mapping[str, Any], patch: str, raw: str, dropped: list[Mapping[str, Any]]
     ) -> None:
-        """Keep the exported patch; it counts from the moment that this returns."""
+        """Keep the exported patch; it counts from the moment that this returns.
+
+        Args:
+            facts: with `model_name_or_path`, and `is_final`: whether the patch is the claw's last word, or only
+                what was there when something around it broke.
+            patch: what is judged.
+            raw: the same before cleaning.
+            dropped: what the patch does not carry, with the reasons.
+        """
         self.write_text("git.patch", patch)
         self.write_text("git.patch.raw", raw)
         write_atomically(self.path / "dropped.json", json.dumps(dropped, indent=2, ensure_ascii=False).encode())
@@ -78,9 +86,9 @@ class CaseFolder:
         return _read(self.path / "metadata.json")
 
     def prediction(self) -> dict[str, str] | None:
-        """The row for the official harness, once there is a patch."""
+        """The row for the official harness, once there is a patch that counts."""
         export = self.export()
-        if export is None:
+        if export is None or not export["is_final"]:
             return None
         return {
             "instance_id": self.instance_id,

@@ -1,0 +1,212 @@
+"""The benchmark from the outside: real containers, the real nanobot, the official harness."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from pathlib import Path
+
+import pytest
+from bench_run import BenchRun, containers_of, run_bench
+from swebench.harness.utils import get_predictions_from_file
+
+from adapters.registry import installed
+from demo.images import TASK_REPO, embedded_ids
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot"),
+]
+
+ONE = "nanobot and ledgerlite"
+ONE_ID = "demo__ledgerlite-204"
+
+
+def fresh_id(name: str) -> str:
+    return f"test-{name}-{uuid.uuid4().hex[:8]}"
+
+
+def gold(instance_id: str) -> str:
+    return (TASK_REPO / "tasks" / instance_id / "gold.patch").read_text()
+
+
+def edits(patch: str) -> list[str]:
+    """The lines that a patch adds and removes, file by file: what two tools' headers don't change."""
+    return [
+        line
+        for line in patch.splitlines()
+        if re.match(r"(\+|-|diff --git )", line) and line[:4] not in ("+++ ", "--- ")
+    ]
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> BenchRun:
+    """All ten tasks, two workers, and the scripted model that knows the fix."""
+    return run_bench(tmp_path_factory.mktemp("runs"), fresh_id("oracle"), "-n", "2", "-m", "demo", "-k", "nanobot")
+
+
+@pytest.mark.xdist_group("oracle")
+class TestOracle:
+    def test_all_ten_pass(self, oracle: BenchRun) -> None:
+        assert oracle.counts == {"passed": 10}, oracle.output
+        assert oracle.outcomes() == dict.fromkeys(sorted(embedded_ids()), "resolved")
+
+    def test_nothing_is_left_in_the_engine(self, oracle: BenchRun) -> None:
+        assert containers_of(oracle.folder.name) == []
+
+    def test_the_official_harness_reads_the_predictions(self, oracle: BenchRun) -> None:
+        rows = get_predictions_from_file(str(oracle.folder / "nanobot" / "predictions.jsonl"), "", "")
+        assert [row["instance_id"] for row in rows] == sorted(embedded_ids())
+        assert {row["model_name_or_path"] for row in rows} == {"nanobot/scripted:oracle"}
+        for row in rows:
+            assert edits(row["model_patch"]) == edits(gold(row["instance_id"]))
+
+    def test_junit_and_json_say_outcome_tokens_and_phases(self, oracle: BenchRun) -> None:
+        cases = oracle.junit()
+        assert set(cases) == {f"test_resolved[nanobot-{instance_id}]" for instance_id in embedded_ids()}
+        for case in cases.values():
+            said = {entry.get("name"): entry.get("value") for entry in case.iter("property")}
+            assert said["outcome"] == "resolved"
+            assert said["ending"] == "finished"
+            assert int(str(said["tokens_output"])) > 0
+            assert int(str(said["patch_bytes"])) > 0
+            assert float(str(said["seconds_agent"])) > 0
+            assert (oracle.folder / str(said["artifacts"]) / "git.patch").is_file()
+        report = json.loads((oracle.folder / "report.json").read_text())
+        assert report["summary"]["passed"] == 10
+        assert all({"outcome": "resolved"} in test["user_properties"] for test in report["tests"])
+
+    def test_every_case_keeps_what_it_is_attributed_to(self, oracle: BenchRun) -> None:
+        for instance_id in embedded_ids():
+            folder = oracle.case_folder(instance_id)
+            manifest = json.loads((folder / "manifest.json").read_text())
+            assert manifest["history"]["foreign"] == 0
+            assert manifest["history"]["digest"].startswith("sha256:")
+            assert manifest["claw"]["version"] == "0.3.5"
+            issue = (TASK_REPO / "tasks" / instance_id / "problem_statement.md").read_bytes()
+            assert issue in (folder / "prompt.txt").read_bytes()
+            assert (folder / "evaluation" / "report.json").is_file()
+            assert list((folder / "session").rglob("*.jsonl"))
+
+    def test_the_claws_own_files_are_kept_and_not_in_the_patch(self, oracle: BenchRun) -> None:
+        folder = oracle.case_folder(ONE_ID)
+        dropped = json.loads((folder / "dropped.json").read_text())
+        reasons = {row["path"]: row["reason"] for row in dropped}
+        assert reasons["SOUL.md"] == "left by the claw itself"
+        assert (folder / "session" / "droppings" / "SOUL.md").is_file()
+        assert "SOUL.md" not in (folder / "git.patch").read_text()
+        assert "SOUL.md" in (folder / "git.patch.raw").read_text()
+
+    def test_the_end_shows_a_table_and_the_way_there_who_did_what(self, oracle: BenchRun) -> None:
+        assert re.search(r"^nanobot +100\.0% +10 +10 ", oracle.output, re.MULTILINE)
+        assert re.search(r"^gw[01] nanobot-demo__\S+: nanobot works", oracle.output, re.MULTILINE)
+
+    def test_the_same_run_id_again_replays_and_runs_nothing(self, oracle: BenchRun) -> None:
+        before = (oracle.folder / "state.jsonl").read_bytes()
+        again = run_bench(oracle.folder.parent, oracle.folder.name, "-n", "2", "-m", "demo", "-k", "nanobot")
+        assert again.counts == {"passed": 10}
+        assert (again.folder / "state.jsonl").read_bytes() == before
+        assert len(again.junit()) == 10
+
+    def test_another_setting_under_the_same_run_id_is_refused_with_the_difference(self, oracle: BenchRun) -> None:
+        other = run_bench(
+            oracle.folder.parent, oracle.folder.name, "-k", ONE, "--model", "scripted:noop", "--max-turns=9"
+        )
+        assert other.exit_code == 4
+        assert "model: the run has 'scripted:oracle', this command 'scripted:noop'" in other.output
+        assert "max_turns: the run has 300, this command 9" in other.output
+        assert "Traceback" not in other.output
+
+
+@pytest.mark.parametrize("model", ["noop", "chatty"])
+def test_a_claw_that_changes_nothing_fails_as_empty_patch(tmp_path: Path, model: str) -> None:
+    run = run_bench(
+        tmp_path, fresh_id(model), "-n", "2", "-m", "demo", "-k", "nanobot", "--model", f"scripted:{model}"
+    )
+    assert run.counts == {"failed": 10}, run.output
+    assert set(run.outcomes().values()) == {"empty_patch"}
+    if model == "chatty":
+        stdout = (run.case_folder(ONE_ID) / "agent_stdout.log").read_text()
+        assert "diff --git" in stdout, "the diff was said, and still is no patch"
+
+
+def test_wrong_edits_are_unresolved_in_every_language_and_a_failure_is_five_lines(tmp_path: Path) -> None:
+    run = run_bench(
+        tmp_path, fresh_id("wrong"), "-n", "2", "-m", "demo", "-k", "nanobot", "--model", "scripted:wrong"
+    )
+    assert run.counts == {"failed": 10}, run.output
+    assert set(run.outcomes().values()) == {"unresolved"}
+    shown = re.split(r"^_{5,} .* _{5,}$", run.output, flags=re.MULTILINE)[1]
+    lines = [line for line in shown.splitlines() if line.strip() and not line.startswith("[gw")]
+    assert len(lines) <= 5
+    assert lines[0].startswith("unresolved: ")
+    assert lines[1].startswith("failing tests: ")
+    assert lines[-1].startswith("artifacts: ")
+    assert "Traceback" not in run.output
+
+
+def test_some_hunks_of_several_are_unresolved(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("partial"), "-k", ONE, "--model=scripted:partial")
+    assert run.outcomes() == {ONE_ID: "unresolved"}
+    assert 0 < len(edits(run.predictions()[0]["model_patch"])) < len(edits(gold(ONE_ID)))
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("broken", "the provider failed (5xx)"),
+        ("unauthorized", "the provider refused the key (401)"),
+        ("garbage", "the provider's answer was malformed"),
+    ],
+)
+def test_a_broken_provider_is_an_error_though_the_claw_exits_0(tmp_path: Path, model: str, why: str) -> None:
+    run = run_bench(tmp_path, fresh_id(model), "-k", ONE, f"--model=scripted:{model}")
+    assert run.counts == {"error": 1}, run.output
+    case = run.cases()[ONE_ID]
+    assert case["outcome"] == "infrastructure"
+    assert case["exit_code"] == 0
+    assert why in run.output
+    assert [
+        entry.tag for entry in run.junit()[f"test_resolved[nanobot-{ONE_ID}]"] if entry.tag != "properties"
+    ] == ["error"]
+    assert run.predictions() == []
+
+
+@pytest.mark.parametrize("model", ["hang", "loop"])
+def test_a_claw_without_end_is_a_timeout_within_its_budget(tmp_path: Path, model: str) -> None:
+    run = run_bench(tmp_path, fresh_id(model), "-k", ONE, f"--model=scripted:{model}", "--agent-timeout=12")
+    case = run.cases()[ONE_ID]
+    assert case["outcome"] == "timeout"
+    assert case["seconds"]["agent"] < 12 + 15
+    assert containers_of(run.folder.name) == []
+
+
+def test_a_patch_that_resolves_passes_though_the_budget_was_used_up(tmp_path: Path) -> None:
+    """As in the paper: what was left is judged. The slow oracle has edited long before it is done talking."""
+    run = run_bench(tmp_path, fresh_id("late"), "-k", ONE, "--model=scripted:slow", "--agent-timeout=3600")
+    assert run.outcomes() == {ONE_ID: "resolved"}
+
+
+def test_an_agent_that_attacks_the_export_still_hands_in_exactly_its_edit(tmp_path: Path) -> None:
+    which = "nanobot and (cronspan or confmerge or ledgerlite or csvline)"
+    run = run_bench(tmp_path, fresh_id("tamper"), "-n", "2", "-m", "demo", "-k", which, "--model=scripted:tamper")
+    assert run.counts == {"passed": 4}, run.output
+    for row in run.predictions():
+        assert edits(row["model_patch"]) == edits(gold(row["instance_id"]))
+
+
+@pytest.mark.parametrize(("model", "bad", "held"), [("git", "LEAK", "NO-LEAK"), ("escape", "ESCAPE", "HELD")])
+def test_an_agent_that_looks_for_the_fix_or_a_way_out_finds_nothing(
+    tmp_path: Path, model: str, bad: str, held: str
+) -> None:
+    run = run_bench(
+        tmp_path, fresh_id(model), "-k", "nanobot and (ledgerlite or csvline)", f"--model=scripted:{model}"
+    )
+    assert set(run.outcomes().values()) == {"empty_patch"}, run.output
+    for instance_id in run.outcomes():
+        session = "".join(
+            path.read_text() for path in run.case_folder(instance_id).rglob("session/sessions/**/*.jsonl")
+        )
+        assert not re.search(rf"(?<![A-Z-]){bad}:", session)
+        assert len(set(re.findall(rf"{held}:[\w-]+", session))) > 25, "the probes ran"
