@@ -119,9 +119,9 @@ class PythonClaw:
         """The start of a command that runs the container's Python.
 
         With -I neither the repository under test nor PYTHON* variables decide what is imported, and the
-        commands that the claw starts inherit no import path.
+        commands that the claw starts inherit no import path. With -u what it says is there although it is ended.
         """
-        return [container_python().command, "-I", "-B", "-X", "utf8", *arguments]
+        return [container_python().command, "-I", "-B", "-u", "-X", "utf8", *arguments]
 
     def with_prompt(
         self, shell: Shell, task: Task, module: str, option: str, arguments: Sequence[str]
