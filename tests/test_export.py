@@ -1,27 +1,32 @@
 """Export: applying the raw patch to the start tree gives what the agent left, whatever it did.
 
-Real containers, real git. The operations are drawn; `export_world` judges them with an oracle of its own.
+Real containers, real git. The operations are drawn; `export_world` judges with an oracle of its own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import docker
 import pytest
-from export_world import START, Operation, World, exported, mutate
+from docker.models.containers import Container
+from export_operations import OPERATIONS, START, Operation
+from export_world import World, exported, mutate, unpack
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from workspace_fixtures import built, container_of, engine, prepared_image, start_tree
+from workspace_fixtures import built, container_of, engine, prepared_image, sh, start_tree
+
+import workspace.changes
+from workspace.export import Export
 
 pytestmark = pytest.mark.docker
 
 THOROUGH = "CLAWBENCH_EXPORT_EXAMPLES" in os.environ
-EXAMPLES = int(os.environ.get("CLAWBENCH_EXPORT_EXAMPLES", "18"))
+EXAMPLES = int(os.environ.get("CLAWBENCH_EXPORT_EXAMPLES", "12"))
 
 
 @dataclass(frozen=True)
@@ -30,13 +35,26 @@ class Bench:
     image: str
     world: World
 
+    @contextmanager
+    def container(self) -> Iterator[Container]:
+        with container_of(self.client, self.image) as container:
+            yield container
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    folder = tmp_path_factory.mktemp("export")
+    def after(self, script: str, droppings: Sequence[str] = (), folder: Path | None = None) -> Export:
+        """The export after a shell script, judged by the oracle."""
+        with self.container() as container:
+            sh(container, f"cd /testbed\n{script}")
+            result = exported(container, self.world, droppings, folder)
+            if not droppings:
+                self.world.check(container, result)
+            return result
+
+
+@contextmanager
+def made(folder: Path, script: str, files: dict[str, bytes] | None = None) -> Iterator[Bench]:
     with ExitStack() as stack:
         client = stack.enter_context(engine())
-        source, base = stack.enter_context(built(client, "python3 /start.py", {"start.py": START.encode()}))
+        source, base = stack.enter_context(built(client, script, files))
         image = stack.enter_context(prepared_image(client, source, base, folder))
         start = start_tree(client, image, folder)
         with container_of(client, image.image_id) as container:
@@ -44,89 +62,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         yield Bench(client, image.image_id, World(start, checkout))
 
 
-def unpack(container: docker.models.containers.Container, folder: Path) -> Path:
-    """A container's /testbed on the host, `.git` included."""
-    import io
-    import tarfile
-
-    data = b"".join(container.get_archive("/testbed")[0])
-    with tarfile.open(fileobj=io.BytesIO(data), errors="surrogateescape") as archive:
-        archive.extractall(folder, filter="fully_trusted")
-    return folder / "testbed"
-
-
-PLACES = [
-    b"README.md", b"src", b"src/core.py", b"src/util.py", b"src/lib", b"src/lib/deep", b"src/lib/deep/er/x.c",
-    b"a b", b"a b/c d/e f", b"swap", b"swap/one", b"swap/in", b"swapfile", b"build", b"build/kept.txt",
-    b"src/forced.tmp", b"keep.log", b"with space.txt", b"tab\there", b"new\nline", b'quote"back\\slash', b":colon",
-    b"-dash", b"trailing ", "ünï".encode(), b"*star", b"latin", b"latin/\xff\xfe", b"latin/caf\xe9.txt", b"\xe9",
-    b"\xe9/first", b"bin/run.sh", b"docs", b"docs/crlf.txt", b"docs/mixed.txt", b"win", b"win/start.bat",
-    b"win/lf.auto", b"win/version.id", b"win/u16.txt", b"latin/prose.txt", b"latin/prose2.txt", b"data",
-    b"data/blob.bin", b"data/no-eol.txt", b"data/empty", b"data/big.txt", b"link", b"dangling", b"folder-link",
-    b"absolute-link", b"latin-link", b".gitignore", b"src/.gitignore", b".gitattributes", b"stray.txt", b"cache",
-    b"image.log", b"vendored/file", b"setup.cfg",
-]  # fmt: skip
-NAMES = st.one_of(
-    st.sampled_from(
-        [b"new.py", b"two words", b"tab\t", b"line\nbreak", b'"quoted"', b"back\\slash", b":(top)x", b"-rf", b"--",
-         b"caf\xe9", "日本".encode(), b"end ", b" start", b"x.log", b"y.tmp", b"z.excluded", b"#c", b"!n", b"[a]",
-         b"\x01\x7f", b"a" * 200, b"\xf0\x9f\x98\x80", b"node_modules", b".hidden", b"core.py", b"...", b"~", b"\r"]
-    ),
-    st.binary(min_size=1, max_size=12).map(lambda name: name.replace(b"/", b"_").replace(b"\0", b"0")).filter(
-        lambda name: name not in (b".", b"..") and not name.lower().startswith((b".git", b"git~"))
-    ),
-)  # fmt: skip
-FOLDERS = st.sampled_from(
-    [b"", b"src/", b"src/lib/", b"build/", b"latin/", b"\xe9/", b"fresh/", b"fresh/er/", b"swap/"]
-)
-NEW = st.builds(bytes.__add__, FOLDERS, NAMES)
-PATHS = st.one_of(st.sampled_from(PLACES), NEW)
-LINES = [
-    b"plain\n",
-    b"dos\r\n",
-    b"caf\xe9\n",
-    "日本\n".encode(),
-    b"\r",
-    b"no end",
-    b"\0",
-    b"\x0c",
-    "\u2028".encode(),
-    b"\n",
-]
-CONTENTS = st.one_of(
-    st.lists(st.sampled_from(LINES), max_size=8).map(b"".join),
-    st.binary(max_size=300),
-    st.sampled_from([b"", b"x" * 9000 + b"\0late\n", b"word\n" * 700_000, bytes(range(256)) * 12_000]),
-)
-
-
-def operation(kind: str, paths: st.SearchStrategy[bytes], values: object) -> st.SearchStrategy[Operation]:
-    strategy = values if isinstance(values, st.SearchStrategy) else st.just(values)
-    return st.tuples(st.just(kind), paths, strategy)
-
-
-OPERATIONS = st.one_of(
-    operation("write", PATHS, CONTENTS),
-    operation("write", NEW, CONTENTS),
-    operation("edit", st.sampled_from(PLACES), CONTENTS),
-    operation("delete", PATHS, 0),
-    operation("rename", PATHS, PATHS),
-    operation("remake", st.sampled_from([b"src", b"swap", b"latin", b"\xe9", b"build", b"data"]), st.sampled_from([b"one", b"core.py/x", b"\xff/prose.txt"])),
-    operation("symlink", PATHS, st.sampled_from([b"README.md", b"/etc", b"nowhere", b"..", b"src", b"caf\xe9", b"a b\n"])),
-    operation("hardlink", PATHS, PATHS),
-    operation("hardlink", st.sampled_from([b".git/config", b".git/HEAD"]), NEW),
-    operation("sneak", PATHS, 0),
-    operation("touch", PATHS, 0),
-    operation("chmod", PATHS, st.sampled_from([0o755, 0o644, 0o600, 0o711, 0o4755, 0])),
-    operation("copy", PATHS, PATHS),
-    operation("into_folder", PATHS, NAMES),
-    operation("into_file", PATHS, CONTENTS),
-    operation("many", st.sampled_from([b"node_modules", b"build/out"]), st.sampled_from([10, 3000])),
-    operation("nested", NEW, st.sampled_from([b"clone", b"init"])),
-    operation("fifo", PATHS, 0),
-    operation("write", st.sampled_from([b".gitignore", b"fresh/.gitignore", b"src/.gitignore"]), st.sampled_from([b"*.py\n", b"*\n", b"!*.log\n/fresh/\n", b"caf\xe9\n"])),
-    operation("git", st.sampled_from([b"git add -A; git commit -qm agent", b"git rm -rq src", b"git mv README.md moved.md", b"git checkout -q -b other", b"git stash -u", b"git gc -q", b"git clean -fdx", b"rm -rf .git"]), 0),
-)  # fmt: skip
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with made(tmp_path_factory.mktemp("export"), "python3 /start.py", {"start.py": START.encode()}) as bench:
+        yield bench
 
 
 @settings(
@@ -138,8 +77,232 @@ OPERATIONS = st.one_of(
 )
 @given(st.lists(OPERATIONS, min_size=1, max_size=14))
 @example([("delete", b"README.md", 0), ("delete", b"src/core.py", 0), ("delete", b"docs", 0)])
+@example([("hardlink", b".git/HEAD", b"latin/\xd5S"), ("nested", b"fresh/caf\xe9", b"clone")])
+@example(
+    [("into_file", b"cache", b"in the way"), ("into_folder", b"stray.txt", b"x"), ("into_file", b"build", b"")]
+)
+@example([("into_folder", b"latin/prose.txt", b"utf8.txt"), ("symlink", b"latin/prose2.txt", b"caf\xe9")])
+@example([("sneak", b"src/core.py", 0), ("remake", b"\xe9", b"first"), ("remake", b"src", b"core.py")])
 def test_the_raw_patch_gives_what_was_left(bench: Bench, operations: list[Operation]) -> None:
-    with container_of(bench.client, bench.image) as container:
+    with bench.container() as container:
         mutate(container, operations)
         result = exported(container, bench.world)
         bench.world.check(container, result)
+
+
+def test_an_untouched_tree_gives_nothing(bench: Bench) -> None:
+    result = bench.after(":")
+    assert (result.raw, result.patch, result.dropped, result.changed_files) == ("", "", (), 0)
+    assert result.start_tree == result.final_tree
+
+
+def test_new_time_stamps_give_nothing(bench: Bench) -> None:
+    result = bench.after("find . -path ./.git -prune -o -type f -exec touch {} +")
+    assert (result.raw, result.patch, result.changed_files) == ("", "", 0)
+
+
+def test_bytes_that_an_attribute_can_not_decode_are_still_exported(bench: Bench) -> None:
+    result = bench.after("printf 'odd' >win/u16.txt; echo x >>win/start.bat")
+    assert result.changed_files == 2
+
+
+@pytest.mark.parametrize("name", ["git~1", ".git ", ".git.", ".GIT", "GIT~1/config", ".git:stream", ".git\\x"])
+def test_names_that_git_refuses_do_not_spoil_the_patch(bench: Bench, name: str) -> None:
+    result = bench.after(f"mkdir -p '{Path('odd', name).parent}'; echo x >'odd/{name}' || true; echo y >new.txt")
+    assert result.changed_files == 1
+    assert [item.path for item in result.dropped] == [f"odd/{name}"]
+
+
+# -- the claw's droppings --------------------------------------------------------------------------------------
+
+DROPPINGS = ["/.claw/", "/MEMORY.md", "/README.md", "*.session", "/keep.log"]
+
+
+def test_droppings_are_saved_and_not_judged(bench: Bench, tmp_path: Path) -> None:
+    result = bench.after(
+        "mkdir -p .claw/deep src/sub; echo m >MEMORY.md; echo a >.claw/deep/a; ln -s /etc/passwd .claw/link;"
+        "echo s >src/sub/x.session; echo r >>README.md; rm keep.log; echo fixed >>src/core.py; echo l >.claw/x.log",
+        DROPPINGS,
+        tmp_path / "saved",
+    )
+    files = [".claw/deep/a", ".claw/link", ".claw/x.log", "MEMORY.md", "src/sub/x.session"]
+    # the repository ignores *.log, and the claw's log is kept all the same
+    assert list(result.droppings) == files
+    assert sorted(item.path for item in result.dropped) == files
+    assert {item.reason for item in result.dropped} == {"left by the claw itself"}
+    assert (tmp_path / "saved/.claw/link").read_text() == "/etc/passwd"
+    assert not (tmp_path / "saved/.claw/link").is_symlink()
+    # what the repository tracks is the repository's, whatever its name
+    for part in ("README.md", "keep.log", "src/core.py"):
+        assert f"a/{part}" in result.patch
+    assert result.changed_files == 3
+    assert not any(name in result.patch for name in files)
+
+
+def test_droppings_where_the_repository_had_a_file(bench: Bench, tmp_path: Path) -> None:
+    result = bench.after("rm README.md; mkdir README.md; echo x >README.md/x", DROPPINGS, tmp_path)
+    assert "deleted file" in result.patch
+    assert result.droppings == ("README.md/x",)
+
+
+# -- tampering -------------------------------------------------------------------------------------------------
+
+EDIT = "echo fixed >>src/core.py; echo new >new.py; rm docs/a.md; "
+TAMPERED = {
+    "the git binary lies": "printf '#!/bin/sh\\nexit 0\\n' >\"$(command -v git)\"; rm -rf /usr/lib/git-core",
+    "hooks, filters and configuration": (
+        "printf '#!/bin/sh\\nrm -rf /testbed\\n' >.git/hooks/post-checkout || mkdir -p .git/hooks;"
+        "git config filter.x.clean 'echo lie'; git config core.fsmonitor /bin/false; git config core.worktree /tmp;"
+        "git config diff.external /bin/true; git config --global core.excludesFile /everything; echo '*' >/everything;"
+        "git config core.autocrlf true; git config core.attributesFile /attributes; echo '* filter=x -diff' >/attributes"
+    ),
+    "info files": "mkdir -p .git/info; echo '*' >.git/info/exclude; echo '* binary filter=x' >.git/info/attributes",
+    "index flags": "git update-index --assume-unchanged src/core.py; git update-index --skip-worktree src/util.py",
+    "no index": "rm .git/index; echo garbage >.git/index",
+    "commits, a moved HEAD, a tag": "git add src; git commit -qm done; git tag v9; git checkout -q --detach; "
+    "git update-ref HEAD HEAD~1",
+    "no .git": "rm -rf .git",
+    "another repository": "rm -rf .git; git init -q; git add -A; git commit -qm mine",
+    "a .git file": "mv .git /elsewhere; echo 'gitdir: /elsewhere' >.git",
+    "a .git link": "mv .git /elsewhere; ln -s /elsewhere .git",
+    "replaced objects": 'git replace HEAD "$(git commit-tree -m x HEAD~1^{tree})"; git gc -q --prune=now',
+    "tools removed": "rm -rf /usr/bin/tar /usr/bin/perl /bin/ls; chmod 000 /testbed",
+    "pack deleted": "rm -rf .git/objects/pack",
+}
+
+
+@pytest.fixture(scope="module")
+def honest(bench: Bench) -> Export:
+    return bench.after(EDIT)
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_tampering_changes_nothing(bench: Bench, honest: Export, how: str) -> None:
+    result = bench.after(EDIT + TAMPERED[how])
+    assert (result.raw, result.final_tree) == (honest.raw, honest.final_tree)
+
+
+def test_tampering_with_the_repository_attributes_is_a_change_like_any_other(bench: Bench, honest: Export) -> None:
+    result = bench.after(EDIT + "echo '* binary -text' >>.gitattributes")
+    assert result.changed_files == honest.changed_files + 1
+    assert "+fixed" in result.raw
+    assert "+* binary -text" in result.raw
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "cp -a /testbed /moved; rm -rf /testbed; ln -s /moved /testbed",
+        "cp -a . /m; rm -rf /testbed; cp -a /m /testbed",
+    ],
+    ids=["a link", "made again"],
+)
+def test_another_folder_in_the_repository_s_place(bench: Bench, honest: Export, how: str) -> None:
+    with bench.container() as container:
+        sh(container, f"cd /testbed; {EDIT} {how}")
+        result = exported(container, bench.world)
+    assert (result.raw, result.final_tree) == (honest.raw, honest.final_tree)
+
+
+@pytest.mark.parametrize(
+    "how", ["rm -rf /testbed", "rm -rf /testbed; echo x >/testbed", "rm -rf /testbed; mkdir /testbed"]
+)
+def test_no_repository_at_all_is_a_deletion(bench: Bench, how: str) -> None:
+    with bench.container() as container:
+        sh(container, how)
+        result = exported(container, bench.world)
+    assert result.changed_files == len(bench.world.start.entries)
+    assert result.raw.count("\ndeleted file mode") == len(bench.world.start.entries)
+
+
+def test_links_to_the_host_s_files_are_only_links(bench: Bench) -> None:
+    secret = Path("/etc/hostname").read_text().strip()
+    result = bench.after(
+        "rm -rf docs; ln -s /etc docs; ln -s /etc/hostname host; rm .gitignore; ln -s /etc/hostname .gitignore"
+    )
+    assert f"+{secret}" not in result.raw
+    assert "+/etc/hostname" in result.raw
+
+
+# -- how it is read --------------------------------------------------------------------------------------------
+
+MANY = [
+    ("write", b"src/new.py", b"x\n"), ("delete", b"docs", 0), ("rename", b"swap/one", b"moved/caf\xe9"),
+    ("into_folder", b"swapfile", b"in"), ("into_file", b"a b", b"f"), ("remake", b"latin", b"prose.txt"),
+    ("chmod", b"data/blob.bin", 0o755), ("symlink", b"link", b"elsewhere"), ("hardlink", b".git/HEAD", b"h"),
+    ("sneak", b"src/util.py", 0), ("fifo", b"pipe", 0), ("many", b"node_modules", 300), ("write", b"x.log", b""),
+    ("nested", b"mine", b"init"),
+]  # fmt: skip
+
+
+def test_the_whole_tree_tells_the_same_as_the_layer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench.container() as container:
+        mutate(container, MANY)
+        by_layer = exported(container, bench.world)
+        monkeypatch.setattr(workspace.changes, "_layer_of", lambda _: None)
+        by_tree = exported(container, bench.world)
+        bench.world.check(container, by_tree)
+    assert (by_tree.raw, by_tree.final_tree) == (by_layer.raw, by_layer.final_tree)
+
+
+def requests_for(bench: Bench, script: str) -> int:
+    """How many requests an export asks of the engine."""
+    asked: list[object] = []
+    hooks = bench.client.api.hooks["response"]
+    with bench.container() as container:
+        sh(container, f"cd /testbed; {script}")
+        container.kill()
+        container.wait()
+        hooks.append(lambda reply, **_: asked.append(reply))
+        try:
+            exported(container, bench.world)
+        finally:
+            hooks.pop()
+    return len(asked)
+
+
+SUPER = """
+mkdir /thelib; cd /thelib; git init -q -b main; echo one >lib.c; mkdir in; echo in >in/f; git add -A; git commit -qm one
+mkdir /testbed; cd /testbed; git init -q -b main
+for n in $(seq 40); do mkdir -p pkg$n/sub; for m in $(seq 60); do echo $n $m >pkg$n/sub/f$m; done; done
+git -c protocol.file.allow=always submodule --quiet add /thelib third/lib; git add -A; git commit -qm base; rm -rf /thelib
+git rev-parse HEAD
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """2,400 files and a submodule."""
+    with made(tmp_path_factory.mktemp("large"), SUPER) as bench:
+        yield bench
+
+
+def test_the_work_does_not_grow_with_the_repository(bench: Bench, large: Bench) -> None:
+    assert requests_for(large, "echo x >>pkg7/sub/f7; rm pkg8/sub/f8; echo n >pkg9/sub/new") == requests_for(
+        bench, "echo x >>src/core.py; rm docs/a.md; echo n >swap/new"
+    )
+
+
+@pytest.mark.parametrize("read_whole", [False, True], ids=["layer", "tree"])
+@pytest.mark.parametrize(
+    ("script", "changed", "told"),
+    [
+        (":", 0, False),
+        ("echo x >>third/lib/lib.c; echo y >third/lib/new; rm third/lib/in/f; echo z >>pkg1/sub/f1", 1, True),
+        ("cd third/lib; echo x >>lib.c; git commit -qam ahead", 0, True),
+        ("rm -rf third/lib; echo z >third/new", 2, False),
+        ("rm -rf third .gitmodules; git add -A", 2, False),
+    ],
+    ids=["untouched", "edited", "committed", "removed", "removed by git"],
+)
+def test_a_submodule_is_a_repository_of_its_own(
+    large: Bench, monkeypatch: pytest.MonkeyPatch, read_whole: bool, script: str, changed: int, told: bool
+) -> None:
+    if read_whole:
+        monkeypatch.setattr(workspace.changes, "_layer_of", lambda _: None)
+    with large.container() as container:
+        sh(container, f"cd /testbed; {script}")
+        result = exported(container, large.world)
+    assert result.changed_files == changed
+    if told:
+        assert any("submodule" in item.reason for item in result.dropped)

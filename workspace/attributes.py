@@ -49,9 +49,8 @@ class Conversions:
             if self._on_disk(path, known) == content:
                 found[path] = known  # only touched
                 continue
-            stored = self._git("hash-object", "-w", "--stdin", "--path", os.fsdecode(path), stdin=content)
-            object_id = stored.decode().strip()
-            if self._on_disk(path, object_id) == content:
+            object_id = self._stored(path, content)
+            if object_id and self._on_disk(path, object_id) == content:
                 found[path] = object_id
         return found
 
@@ -63,8 +62,13 @@ class Conversions:
         rows = zip(fields[::3], fields[2::3], strict=True)
         return {path for path, value in rows if value not in (b"unspecified", b"unset")}
 
+    def _stored(self, path: bytes, content: bytes) -> str:
+        """The object of a path's stored form; empty where the bytes are none of the path's encoding."""
+        words = ("hash-object", "-w", "--stdin", "--path", os.fsdecode(path))
+        return self._git(*words, stdin=content, ok=(0, 128)).decode().strip()
+
     def _on_disk(self, path: bytes, object_id: str) -> bytes:
         return self._git("cat-file", "--filters", "--path", os.fsdecode(path), object_id)
 
-    def _git(self, *arguments: str, stdin: bytes | None = None) -> bytes:
-        return git(self._git_dir, *arguments, stdin=stdin, work_tree=self._folder)
+    def _git(self, *arguments: str, stdin: bytes | None = None, ok: Iterable[int] = (0,)) -> bytes:
+        return git(self._git_dir, *arguments, stdin=stdin, work_tree=self._folder, ok=ok)

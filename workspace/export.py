@@ -13,6 +13,7 @@ git can't hold, and the claw's own droppings.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -31,6 +32,10 @@ from workspace.prepare import WORKDIR
 from workspace.start_tree import GITLINK, Entry, StartTree, git
 
 _GONE = Entry("0", "0" * 40)
+_LeftOut = list[tuple[str, set[bytes]]]
+"""Reasons, each with the paths that were left out for it."""
+_REFUSED = re.compile(rb"(\.git|git~1)[. ]*([:\\].*)?", re.IGNORECASE | re.DOTALL)
+"""Names of one component that any git takes for `.git`: by default it looks with the eyes of all systems."""
 
 
 @dataclass(frozen=True)
@@ -116,17 +121,16 @@ class _Exporter:
         began: float,
     ) -> Export:
         changes = ChangeReader(container, self._start, self._contents, workdir).read()
-        dropped = self._leave_out_ignored(changes)
-        dropped += self._leave_out_unfit(changes)
+        droppings = self._droppings(changes, patterns)
+        dropped = _summarised(droppings, "left by the claw itself")
+        for reason, paths in (*self._leave_out_ignored(changes), *self._leave_out_unfit(changes)):
+            dropped += _summarised(paths - droppings.keys(), reason)
         final = self._final_entries(changes)
-        new = {path for path in final if path not in self._start.entries}
-        droppings = matching(self._git_dir, patterns, new, self._scratch / "droppings")
-        dropped += _summarised(droppings, "left by the claw itself")
         tree, raw = self._difference(final)
         self._check(raw, tree)
         kept = {path: entry for path, entry in final.items() if path not in droppings}
         _, patch = self._difference(kept) if droppings else (tree, raw)
-        saved = _save({path: changes.files[path] for path in droppings}, save_droppings_to)
+        saved = _save(droppings, save_droppings_to)
         return Export(
             raw.decode(),
             patch.decode(),
@@ -138,14 +142,19 @@ class _Exporter:
             time.monotonic() - began,
         )
 
-    def _leave_out_ignored(self, changes: Changes) -> list[Dropped]:
+    def _droppings(self, changes: Changes, patterns: Sequence[str]) -> dict[bytes, FinalFile]:
+        new = {path for path in changes.files if path not in self._start.entries}
+        found = matching(self._git_dir, patterns, new, self._scratch / "droppings")
+        return {path: changes.files[path] for path in found}
+
+    def _leave_out_ignored(self, changes: Changes) -> _LeftOut:
         rules = IgnoreRules(self._git_dir, self._start, changes, self._scratch / "rules")
         ignored = rules({path for path in changes.files if path not in self._start.entries})
         for path in ignored:
             del changes.files[path]
-        return _summarised(ignored, "ignored by the repository's own rules")
+        return [("ignored by the repository's own rules", ignored)]
 
-    def _leave_out_unfit(self, changes: Changes) -> list[Dropped]:
+    def _leave_out_unfit(self, changes: Changes) -> _LeftOut:
         """Take out what no patch against the start commit can carry."""
         submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
         # a repository inside the image's is told as one folder
@@ -157,7 +166,9 @@ class _Exporter:
         }
         for path, file in list(changes.files.items()):
             lineage = {path, *ancestors(path)}
-            if path.rpartition(b"/")[2].lower() == b".gitmodules" and file.mode == "120000":
+            if any(map(_REFUSED.fullmatch, path.split(b"/"))):
+                reason = "git refuses the name, which other systems take for .git"
+            elif path.rpartition(b"/")[2].lower() == b".gitmodules" and file.mode == "120000":
                 reason = "git takes no link as .gitmodules"
             elif lineage & submodules:
                 reason = "inside a submodule, which is a repository of its own"
@@ -167,7 +178,7 @@ class _Exporter:
                 continue
             del changes.files[path]
             reasons.setdefault(reason, set()).add(path)
-        return [row for reason, paths in reasons.items() for row in _summarised(paths, reason)]
+        return list(reasons.items())
 
     def _final_entries(self, changes: Changes) -> dict[bytes, Entry]:
         """What differs from the start tree, by path."""
@@ -191,8 +202,7 @@ class _Exporter:
         try:
             patch.decode()
         except UnicodeDecodeError:
-            text = {path: entry for path, entry in final.items() if self._is_utf8(path, entry)}
-            middle = self._tree(text)
+            middle = self._tree(self._text_part(final))
             patch = self._diff(self._start.tree, middle) + self._diff(middle, tree, binary=True)
         return tree, patch
 
@@ -215,6 +225,16 @@ class _Exporter:
         if binary:
             config["diff.default.binary"] = "true"  # attributes say nothing of links
         return git(self._git_dir, "diff-tree", "-r", *options, before, after, config=config)
+
+    def _text_part(self, final: dict[bytes, Entry]) -> dict[bytes, Entry]:
+        """The entries that are UTF-8, but for those in the way of others: a file where a folder is, or was."""
+        others = {path for path, entry in final.items() if not self._is_utf8(path, entry)}
+        in_use = {folder for path in others for folder in ancestors(path)}
+        return {
+            path: entry
+            for path, entry in final.items()
+            if path not in others and path not in in_use and others.isdisjoint(ancestors(path))
+        }
 
     def _is_utf8(self, path: bytes, entry: Entry) -> bool:
         sides = [side for side in (self._start.entries.get(path), entry) if side and side != _GONE]
