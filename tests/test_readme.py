@@ -67,7 +67,8 @@ def rule_for(command: str, comment: str, artifacts: Path, run_id: str) -> Rule:
 def _rule_for_pytest(arguments: Sequence[str], comment: str, artifacts: Path, run_id: str) -> Rule:
     if ONE_CASE not in arguments:
         # too many to be run here: what they select is looked at
-        return Rule(["pytest", *arguments, "--collect-only", "-q"], says="test_resolved[nanobot-")
+        only_look = [] if "--collect-only" in arguments else ["--collect-only", "-q"]
+        return Rule(["pytest", *arguments, *only_look], says="test_resolved[nanobot-")
     more = [f"--artifacts={artifacts}"]
     if not any(argument.startswith("--run-id") for argument in arguments):
         more.append(f"--run-id={run_id}")
