@@ -3,13 +3,15 @@
 `CLAWBENCH_HOME` (default: `.claws` in the checkout) holds what `clawbench install` installs.
 Compiled packages fit one version of Python only, so a Python claw is installed once for each version that
 images have; all are mounted, and the container's Python takes its own. `CLAW_PYTHON_HOME` names a standalone
-Python tree that is mounted into containers whose image has no fitting Python; without it the image's
-`python3` runs the claw.
+Python tree that is mounted into containers, for images that have no fitting Python; where it is not set, a tree
+that `uv python install 3.12` made is taken. Without one, or where it is set to nothing, the image's `python3`
+runs the claw.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,15 +46,15 @@ def default_home() -> Path:
 
 
 def container_python() -> ContainerPython:
-    """The image's own `python3`, or the tree that `CLAW_PYTHON_HOME` names.
+    """The tree that `CLAW_PYTHON_HOME` names or uv made, else the image's own `python3`.
 
     Raises:
-        NotInstalledError: `CLAW_PYTHON_HOME` is set and names no Python tree.
+        NotInstalledError: `CLAW_PYTHON_HOME` names no Python tree.
     """
     override = os.environ.get("CLAW_PYTHON_HOME")
-    if not override:
+    tree = _tree_of_uv() if override is None else Path(override).expanduser().resolve()
+    if override == "" or tree is None:
         return ContainerPython(None, "python3", ())
-    tree = Path(override).expanduser().resolve()
     versions = [
         match[1]
         for path in sorted(tree.glob("bin/python3.*"))
@@ -60,11 +62,23 @@ def container_python() -> ContainerPython:
     ]
     if len(versions) != 1:
         raise NotInstalledError(
-            f"CLAW_PYTHON_HOME={override} is no standalone Python tree, which has exactly one bin/python3.N; "
-            "`uv python install 3.12` makes such a tree"
+            f"CLAW_PYTHON_HOME={override or tree} is no standalone Python tree, which has exactly one "
+            "bin/python3.N; `uv python install 3.12` makes such a tree"
         )
     command = f"{_PYTHON_MOUNT}/bin/python{versions[0]}"
     return ContainerPython(versions[0], command, (Mount(tree, _PYTHON_MOUNT),))
+
+
+def _tree_of_uv() -> Path | None:
+    """The newest tree of Python 3.12 that `uv python install` left in its place."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share", "uv", "python")
+    folder = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data).expanduser()
+    trees = {
+        int(match[1]): path.resolve()
+        for path in folder.glob(f"cpython-3.12.*-linux-{platform.machine()}-gnu")
+        if (match := re.match(r"cpython-3\.12\.(\d+)-", path.name))
+    }
+    return trees[max(trees)] if trees else None
 
 
 def folder_name(version: str, python: str) -> str:

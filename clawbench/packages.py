@@ -76,8 +76,9 @@ def install(requirements: Sequence[str], say: Callable[[str], None], target: Tar
     uv = _find_uv()
     if uv is not None:
         place = target.uv_arguments() if target else []
-        command = [uv, "pip", "install", "--python", sys.executable, *place, *requirements]
-        code, said = _run(command, {**os.environ, **uv_settings(pip_settings())}, _brief(say))
+        told = pip_settings()
+        command = [uv, "pip", "install", "--python", sys.executable, *uv_flags(told), *place, *requirements]
+        code, said = _run(command, {**os.environ, **uv_settings(told)}, _brief(say))
         if code == 0:
             return
         say(f"uv could not do it ({said[-1] if said else f'exit code {code}'}); trying pip")
@@ -117,7 +118,6 @@ def uv_settings(pip: dict[str, str]) -> dict[str, str]:
         "UV_DEFAULT_INDEX": pip.get("index-url", ""),
         "UV_INDEX": " ".join(pip.get("extra-index-url", "").split()),
         "UV_FIND_LINKS": ",".join(links),
-        "UV_NO_INDEX": "1" if pip.get("no-index", "").lower() in {"1", "true", "yes", "on"} else "",
         "UV_INSECURE_HOST": " ".join(pip.get("trusted-host", "").split()),
         "UV_HTTP_TIMEOUT": pip.get("timeout", pip.get("default-timeout", "")),
         "SSL_CERT_FILE": pip.get("cert", ""),
@@ -125,6 +125,11 @@ def uv_settings(pip: dict[str, str]) -> dict[str, str]:
         "ALL_PROXY": pip.get("proxy", ""),
     }
     return {name: value for name, value in wanted.items() if value and name not in os.environ}
+
+
+def uv_flags(pip: dict[str, str]) -> list[str]:
+    """What uv must be told of pip's settings and has no variable for."""
+    return ["--no-index"] if pip.get("no-index", "").lower() in {"1", "true", "yes", "on"} else []
 
 
 def _machine() -> str:

@@ -21,7 +21,7 @@ from adapters.runtimes import installed_pythons
 from clawbench import packages
 from clawbench.cli import app
 from clawbench.install import install, install_all, installer
-from clawbench.installers.base import InstallError
+from clawbench.installers.base import Installer, InstallError
 
 ROOT = Path(__file__).parents[1]
 RUN = "import sys; from pathlib import Path; from clawbench.install import install; "
@@ -29,12 +29,13 @@ RUN = "import sys; from pathlib import Path; from clawbench.install import insta
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("NANOBOT_ENV_PATH", "CLAW_PYTHON_HOME"):
+    for name in ("NANOBOT_ENV_PATH", "CLAW_PYTHON_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CLAWBENCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "pythons"))
     return tmp_path / "home"
 
 
@@ -122,28 +123,45 @@ def test_several_at_once_make_one(home: Path, wheel: Path) -> None:
     assert left_over(home) == []
 
 
-def test_a_claw_without_an_adapter_or_an_unknown_one_is_refused(home: Path) -> None:
+def test_a_claw_without_an_adapter_or_an_unknown_one_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._ADAPTERS, "nanobot", None)
     with pytest.raises(NotInstalledError, match="no adapter"):
-        install("openclaw", print, home)
+        install("nanobot", print, home)
     with pytest.raises(BadOptionError):
         install("nonobot", print, home)
     assert not home.exists()
 
 
-def test_all_goes_on_after_a_claw_that_cannot_be_had(home: Path, wheel: Path) -> None:
+@pytest.fixture
+def only_nanobot_can_be_had(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The claws that can't."""
+
+    def had(name: str) -> Installer:
+        if name == "nanobot":
+            return installer(name)
+        raise InstallError(f"there is no network for {name}")
+
+    monkeypatch.setattr("clawbench.install.installer", had)
+    return [name for name in registry.CLAWS if name != "nanobot"]
+
+
+def test_all_goes_on_after_a_claw_that_cannot_be_had(home: Path, only_nanobot_can_be_had: list[str]) -> None:
     said: list[str] = []
-    failed = install_all(said.append, home)
-    assert failed == [name for name in registry.CLAWS if name != "nanobot"]
+    assert install_all(said.append, home) == only_nanobot_can_be_had
     assert registry.installed("nanobot")
-    assert said[-1] == f"not installed: {', '.join(failed)}"
-    for name in failed:
-        assert any(line.startswith(f"{name} is not installed: ") for line in said)
+    assert said[-1] == f"not installed: {', '.join(only_nanobot_can_be_had)}"
+    for name in only_nanobot_can_be_had:
+        assert f"{name} is not installed: there is no network for {name}" in said
 
 
-def test_the_command_for_all_claws_ends_with_1_when_one_is_missing(home: Path, wheel: Path) -> None:
+def test_the_command_for_all_claws_ends_with_1_when_one_is_missing(
+    home: Path, only_nanobot_can_be_had: list[str]
+) -> None:
     done = CliRunner().invoke(app, ["install", "all"])
     assert done.exit_code == 1, done.output
-    assert "not installed: openclaw" in done.output
+    assert f"not installed: {', '.join(only_nanobot_can_be_had)}" in done.output
 
 
 def test_every_claw_that_can_be_run_has_an_installer_of_the_adapters_version() -> None:
@@ -162,10 +180,14 @@ def can_be_run(name: str) -> bool:
     return True
 
 
-def test_the_runtime_is_pinned_down_to_the_last_package() -> None:
-    lines = (ROOT / "claw_configs" / "nanobot" / "constraints.txt").read_text().splitlines()
+@pytest.mark.parametrize(
+    ("claw", "pin"),
+    [("nanobot", "nanobot-ai==0.3.5"), ("hermes", "hermes-agent==0.19.0"), ("generic", "genericagent==1.0.7")],
+)
+def test_a_runtime_is_pinned_down_to_the_last_package(claw: str, pin: str) -> None:
+    lines = (ROOT / "claw_configs" / claw / "constraints.txt").read_text().splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
-    assert "nanobot-ai==0.3.5" in pins
+    assert pin in pins
     assert all(line.count("==") == 1 for line in pins)
 
 
@@ -187,7 +209,9 @@ def test_what_pip_was_told_uv_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     assert settings["UV_FIND_LINKS"] == str(tmp_path)
     assert settings["UV_HTTP_TIMEOUT"] == "7"
     assert settings["SSL_CERT_FILE"] == "/some/ca.pem"
-    assert "UV_NO_INDEX" not in settings
+    assert packages.uv_flags(packages.pip_settings()) == []
+    monkeypatch.setenv("PIP_NO_INDEX", "true")
+    assert packages.uv_flags(packages.pip_settings()) == ["--no-index"]
 
 
 def test_a_setting_that_uv_has_already_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
