@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import random
-import tarfile
+import tempfile
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import docker
 import docker.errors
+import pytest
 from aiohttp import web
 
-from adapters.base import CommandResult, Task, TokenUsage
+from adapters.base import Adapter, CommandResult, Task, TokenUsage
+from adapters.registry import adapter
+from adapters.runtimes import default_home
+from demo.images import TASK_REPO, ensure_image, image_name
+from evaluation.instances import load_instance
+from evaluation.lists import listed_instances
+from workspace.container import GATEWAY_PORT, Keep, Limits, Workspace, open_workspace
+from workspace.owner import labels
+from workspace.prepare import PreparedImage, prepare
 
+LABELS = labels("adapter-tests")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/of the image/bin"
 PROBE = 'echo "$PROBE|$PATH|$HOME" >> made.txt; pwd >> made.txt'
 
 
@@ -59,11 +71,11 @@ SUBJECTS = (
 )
 
 
-class ContainerShell:
-    """The `Shell` protocol on a container of the Docker SDK, no more than the adapters need."""
+class WorkspaceShell:
+    """A workspace as adapters see it."""
 
-    def __init__(self, container: Any) -> None:
-        self.container = container
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
 
     def run(
         self,
@@ -73,40 +85,22 @@ class ContainerShell:
         environment: Mapping[str, str] | None = None,
         workdir: str | None = None,
     ) -> CommandResult:
-        start = time.monotonic()
-        bounded = ["timeout", "-s", "KILL", str(timeout), *command]
-        code, (out, err) = self.container.exec_run(
-            bounded, environment=dict(environment or {}), workdir=workdir, demux=True
-        )
-        ended = None if code == 137 else code
-        return CommandResult(ended, out or b"", err or b"", time.monotonic() - start)
+        done = self.workspace.run(command, timeout=timeout, environment=environment, workdir=workdir)
+        return CommandResult(done.exit_code, done.stdout, done.stderr, done.seconds)
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
-        stream = io.BytesIO()
-        with tarfile.open(fileobj=stream, mode="w") as archive:
-            for name, content in files.items():
-                member = tarfile.TarInfo(f"{folder.strip('/')}/{name}")
-                member.size, member.mode = len(content), mode
-                archive.addfile(member, io.BytesIO(content))
-        self.container.put_archive("/", stream.getvalue())
+        self.workspace.put(folder, files, mode)
 
     def fetch(self, path: str, destination: Path) -> list[Path]:
-        try:
-            chunks, _ = self.container.get_archive(path)
-        except docker.errors.NotFound:
-            return []
-        with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-            files = [member for member in archive.getmembers() if member.isfile()]
-            archive.extractall(destination, files, filter="data")
-        return [destination / member.name for member in files]
+        return self.workspace.fetch(path, destination)
 
 
 class ScriptedModel:
     """A chat/completions server: one shell call per reply, for as long as tools and `calls` last."""
 
-    def __init__(self, subject: Subject, calls: int) -> None:
+    def __init__(self, subject: Subject, calls: int, socket: Path) -> None:
         self.requests: list[dict[str, Any]] = []
-        self.port = 0
+        self._socket = socket
         self._subject = subject
         self._calls = calls
         self._loop = asyncio.new_event_loop()
@@ -125,9 +119,7 @@ class ScriptedModel:
         app.router.add_post("/v1/chat/completions", self._reply)
         runner = web.AppRunner(app)
         await runner.setup()
-        site = web.TCPSite(runner, "0.0.0.0", 0)  # noqa: S104 - the container reaches it over the bridge
-        await site.start()
-        self.port = runner.addresses[0][1]
+        await web.UnixSite(runner, self._socket).start()
 
     async def _reply(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -162,15 +154,6 @@ def _event(fields: dict[str, Any]) -> bytes:
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
-def make_task(shell: ContainerShell, port: int, prompt: str, **settings: Any) -> Task:
-    """A task for a model that listens on the host."""
-    shell.container.reload()
-    networks = shell.container.attrs["NetworkSettings"]["Networks"]
-    address = f"http://{next(iter(networks.values()))['Gateway']}:{port}/v1"
-    defaults: dict[str, Any] = {"workdir": "/testbed", "timeout": 240.0, "max_turns": 5, "model": "vendor/m-1"}
-    return Task(**defaults | settings, prompt=prompt, base_url=address)
-
-
 def user_text(request: dict[str, Any]) -> str:
     """The first thing that the user says in a request."""
     content = next(m["content"] for m in request["messages"] if m["role"] == "user")
@@ -188,3 +171,111 @@ def hard_prompt(size: int) -> str:
     while len(text.encode()) < size - 64:
         text += "".join(chr(rng.randint(*rng.choice(planes))) for _ in range(16))
     return text + "x" * (size - len(text.encode()) - 1) + "|"
+
+
+@contextmanager
+def connected() -> Iterator[docker.DockerClient]:
+    """The engine; without one the test is skipped."""
+    try:
+        client = docker.from_env(timeout=300)
+        client.ping()
+    except docker.errors.DockerException as error:
+        pytest.skip(f"no Docker engine answers: {error}")
+    with closing(client):
+        yield client
+
+
+def embedded_image(engine: docker.DockerClient) -> PreparedImage:
+    """An embedded task's prepared image: made at most once, under the locks that a run takes too."""
+    listed = next(listed for listed in listed_instances() if listed.embedded)
+    locks = default_home() / "locks"
+    ensure_image(engine, listed.instance_id, cache=locks, say=print)
+    return prepare(
+        engine,
+        image_name(listed.instance_id),
+        instance_id=listed.instance_id,
+        base_commit=load_instance(listed, demo=TASK_REPO).base_commit,
+        locks=locks,
+        labels=LABELS,
+        say=print,
+    )
+
+
+@contextmanager
+def claws_workspace(
+    engine: docker.DockerClient, image: PreparedImage, claw: Adapter, socket: Path | None = None
+) -> Iterator[WorkspaceShell]:
+    """A workspace with a claw's mounts and its least memory and pids, and a model at a socket."""
+    arguments = claw.container_arguments()
+    with open_workspace(
+        engine,
+        image,
+        name=f"clawbench-tests.{uuid.uuid4().hex}",
+        labels=LABELS,
+        limits=Limits(claw.min_pids, claw.min_memory),
+        gateway_socket=socket,
+        mounts={mount.target: str(mount.source) for mount in arguments.mounts},
+        environment={**arguments.environment, "PROBE": "seen", "PATH": PATH},
+        keep=Keep(),
+    ) as workspace:
+        yield WorkspaceShell(workspace)
+
+
+def make_task(prompt: str, **settings: Any) -> Task:
+    """A task for the model at the workspace's gateway."""
+    address = f"http://127.0.0.1:{GATEWAY_PORT}/v1"
+    defaults: dict[str, Any] = {"workdir": "/testbed", "timeout": 240.0, "max_turns": 5, "model": "vendor/m-1"}
+    return Task(**defaults | settings, prompt=prompt, base_url=address)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a finished run left."""
+
+    subject: Subject
+    claw: Adapter
+    prompt: str
+    result: CommandResult
+    requests: list[dict[str, Any]]
+    made: bytes
+    """What the tool call wrote."""
+    was_tricked: bool
+    status: bytes
+    """Of the repository, but for the file that the tool call made and what the adapter declares."""
+    state: bytes
+    """All files of the claw's own state, one after the other."""
+    session: Path
+
+
+def run_claw(
+    engine: docker.DockerClient,
+    image: PreparedImage,
+    subject: Subject,
+    session: Path,
+    *,
+    size: int = 1000,
+    calls: int = 1,
+    max_turns: int = 5,
+) -> Run:
+    """Run a claw on a hard prompt of so many bytes, against a model that calls its tool so many times."""
+    claw, prompt = adapter(subject.name), hard_prompt(size)
+    with tempfile.TemporaryDirectory() as folder:
+        socket = Path(folder, "s")
+        model = ScriptedModel(subject, calls, socket)
+        model.start()
+        try:
+            with claws_workspace(engine, image, claw, socket) as shell:
+                task = make_task(prompt, max_turns=max_turns)
+                claw.create_agent(shell, task)
+                result = claw.send_task(shell, task)
+                made = shell.run(["cat", "made.txt"], timeout=10).stdout
+                tricked = shell.run(["test", "-e", "pwned"], timeout=10).exit_code == 0
+                exclude = "\n".join([*claw.droppings, "/made.txt", "/pwned"]).encode()
+                shell.put("/testbed/.git/info", {"exclude": exclude})
+                status = shell.run(["git", "status", "--porcelain", "-uall"], timeout=10).stdout
+                state = shell.run(["find", "/claw", "-type", "f", "-exec", "cat", "{}", "+"], timeout=10).stdout
+                shell.workspace.freeze()
+                claw.backup_session(shell, session)
+        finally:
+            model.stop()
+    return Run(subject, claw, prompt, result, model.requests, made, tricked, status, state, session)

@@ -7,59 +7,39 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import docker
-import docker.errors
 import pytest
-from adapter_world import SUBJECTS, ContainerShell, ScriptedModel, Subject, hard_prompt, make_task, user_text
+from adapter_world import (
+    PATH,
+    SUBJECTS,
+    Run,
+    Subject,
+    claws_workspace,
+    connected,
+    embedded_image,
+    make_task,
+    run_claw,
+    user_text,
+)
 
-from adapters.base import Adapter, CommandResult, NotInstalledError
+from adapters.base import NotInstalledError
 from adapters.registry import adapter
-from adapters.runtimes import default_home
-from demo.images import embedded_ids, ensure_image, image_name
+from workspace.prepare import PreparedImage
 
 pytestmark = pytest.mark.docker
-
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/of the image/bin"
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a finished run left."""
-
-    subject: Subject
-    claw: Adapter
-    prompt: str
-    result: CommandResult
-    requests: list[dict[str, Any]]
-    made: bytes
-    was_tricked: bool
-    status: bytes
-    """Of the repository, but for the file that the tool call made and what the adapter declares."""
-    session: Path
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[docker.DockerClient]:
-    try:
-        client = docker.from_env(timeout=300)
-        client.ping()
-    except docker.errors.DockerException as error:
-        pytest.skip(f"no Docker engine answers: {error}")
-    yield client
-    client.close()
+    with connected() as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
-def image(engine: docker.DockerClient) -> str:
-    """An embedded task's image: built at most once, under the lock that a run takes too."""
-    instance = embedded_ids()[0]
-    ensure_image(engine, instance, cache=default_home() / "locks", say=print)
-    return image_name(instance)
+def image(engine: docker.DockerClient) -> PreparedImage:
+    return embedded_image(engine)
 
 
 @pytest.fixture(scope="module", params=SUBJECTS, ids=lambda subject: subject.name)
@@ -72,77 +52,22 @@ def subject(request: pytest.FixtureRequest) -> Subject:
     return found
 
 
-@contextmanager
-def container_shell(engine: docker.DockerClient, image: str, claw: Adapter) -> Iterator[ContainerShell]:
-    arguments = claw.container_arguments()
-    container = engine.containers.create(
-        image,
-        ["sleep", "infinity"],
-        init=True,
-        cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
-        environment={**arguments.environment, "PROBE": "seen", "PATH": PATH},
-        volumes={str(mount.source): {"bind": mount.target, "mode": "ro"} for mount in arguments.mounts},
-        mem_limit=claw.min_memory,
-        pids_limit=claw.min_pids,
-        labels={"clawbench.test": "adapters"},
-    )
-    try:
-        container.start()
-        yield ContainerShell(container)
-    finally:
-        container.remove(force=True)
-
-
-def run(
-    engine: docker.DockerClient,
-    image: str,
-    subject: Subject,
-    session: Path,
-    *,
-    size: int,
-    calls: int,
-    max_turns: int,
-) -> Run:
-    claw, prompt = adapter(subject.name), hard_prompt(size)
-    model = ScriptedModel(subject, calls)
-    model.start()
-    try:
-        with container_shell(engine, image, claw) as shell:
-            task = make_task(shell, model.port, prompt, max_turns=max_turns)
-            claw.create_agent(shell, task)
-            result = claw.send_task(shell, task)
-            made = shell.run(["cat", "/testbed/made.txt"], timeout=10).stdout
-            tricked = shell.run(["test", "-e", "/testbed/pwned"], timeout=10).exit_code == 0
-            exclude = "\n".join([*claw.droppings, "/made.txt", "/pwned"]).encode()
-            shell.put("/testbed/.git/info", {"exclude": exclude})
-            status = shell.run(["git", "status", "--porcelain", "-uall"], timeout=10, workdir="/testbed").stdout
-            shell.container.pause()
-            try:
-                claw.backup_session(shell, session)
-            finally:
-                shell.container.unpause()
-    finally:
-        model.stop()
-    return Run(subject, claw, prompt, result, model.requests, made, tricked, status, session)
-
-
 @pytest.fixture(scope="module")
 def finished(
-    engine: docker.DockerClient, image: str, subject: Subject, tmp_path_factory: pytest.TempPathFactory
+    engine: docker.DockerClient, image: PreparedImage, subject: Subject, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:
     """A prompt of 64 KiB, one tool call, a closing text."""
     session = tmp_path_factory.mktemp(subject.name)
-    return run(engine, image, subject, session, size=1 << 16, calls=1, max_turns=5)
+    return run_claw(engine, image, subject, session, size=1 << 16, calls=1, max_turns=5)
 
 
 @pytest.fixture(scope="module")
 def endless(
-    engine: docker.DockerClient, image: str, subject: Subject, tmp_path_factory: pytest.TempPathFactory
+    engine: docker.DockerClient, image: PreparedImage, subject: Subject, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:
     """A prompt of 200 KiB, and a model that calls its tool for ever."""
     session = tmp_path_factory.mktemp(subject.name)
-    return run(engine, image, subject, session, size=200 << 10, calls=1000, max_turns=4)
+    return run_claw(engine, image, subject, session, size=200 << 10, calls=1000, max_turns=4)
 
 
 def test_it_ends_well(finished: Run) -> None:
@@ -196,10 +121,10 @@ def test_the_budget_of_turns_is_kept(endless: Run) -> None:
 
 
 def test_a_python_that_does_not_fit_is_said_with_what_to_do(
-    engine: docker.DockerClient, image: str, subject: Subject
+    engine: docker.DockerClient, image: PreparedImage, subject: Subject
 ) -> None:
     claw = adapter(subject.name)
-    with container_shell(engine, image, claw) as shell:
+    with claws_workspace(engine, image, claw) as shell:
         shell.run(["mv", "/usr/bin/python3", "/usr/bin/python3.gone"], timeout=10)
         with pytest.raises(NotInstalledError, match="CLAW_PYTHON_HOME"):
-            claw.create_agent(shell, make_task(shell, 1, "Do it."))
+            claw.create_agent(shell, make_task("Do it."))
