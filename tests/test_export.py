@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 from docker.models.containers import Container
-from export_operations import OPERATIONS, START, Operation
+from export_operations import LARGE, OPERATIONS, START, Operation
 from export_world import World, exported, mutate, unpack
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
@@ -121,7 +121,7 @@ DROPPINGS = ["/.claw/", "/MEMORY.md", "/README.md", "*.session", "/keep.log"]
 def test_droppings_are_saved_and_not_judged(bench: Bench, tmp_path: Path) -> None:
     result = bench.after(
         "mkdir -p .claw/deep src/sub; echo m >MEMORY.md; echo a >.claw/deep/a; ln -s /etc/passwd .claw/link;"
-        "echo s >src/sub/x.session; echo r >>README.md; rm keep.log; echo fixed >>src/core.py; echo l >.claw/x.log",
+        "echo s >src/sub/x.session; echo r >>README.md; rm keep.log; echo fixed >>src/core.py; touch .claw/x.log",
         DROPPINGS,
         tmp_path / "saved",
     )
@@ -152,11 +152,11 @@ TAMPERED = {
     "the git binary lies": "printf '#!/bin/sh\\nexit 0\\n' >\"$(command -v git)\"; rm -rf /usr/lib/git-core",
     "hooks, filters and configuration": (
         "printf '#!/bin/sh\\nrm -rf /testbed\\n' >.git/hooks/post-checkout || mkdir -p .git/hooks;"
-        "git config filter.x.clean 'echo lie'; git config core.fsmonitor /bin/false; git config core.worktree /tmp;"
-        "git config diff.external /bin/true; git config --global core.excludesFile /everything; echo '*' >/everything;"
-        "git config core.autocrlf true; git config core.attributesFile /attributes; echo '* filter=x -diff' >/attributes"
+        "git config filter.x.clean 'echo lie'; git config core.fsmonitor /bin/false; git config core.worktree /;"
+        "git config diff.external /bin/true; git config --global core.excludesFile /all; echo '*' >/all;"
+        "git config core.autocrlf true; git config core.attributesFile /at; echo '* filter=x -diff' >/at"
     ),
-    "info files": "mkdir -p .git/info; echo '*' >.git/info/exclude; echo '* binary filter=x' >.git/info/attributes",
+    "info files": "mkdir -p .git/info; cd .git/info; echo '*' >exclude; echo '* binary filter=x' >attributes",
     "index flags": "git update-index --assume-unchanged src/core.py; git update-index --skip-worktree src/util.py",
     "no index": "rm .git/index; echo garbage >.git/index",
     "commits, a moved HEAD, a tag": "git add src; git commit -qm done; git tag v9; git checkout -q --detach; "
@@ -261,19 +261,10 @@ def requests_for(bench: Bench, script: str) -> int:
     return len(asked)
 
 
-SUPER = """
-mkdir /thelib; cd /thelib; git init -q -b main; echo one >lib.c; mkdir in; echo in >in/f; git add -A; git commit -qm one
-mkdir /testbed; cd /testbed; git init -q -b main
-for n in $(seq 40); do mkdir -p pkg$n/sub; for m in $(seq 60); do echo $n $m >pkg$n/sub/f$m; done; done
-git -c protocol.file.allow=always submodule --quiet add /thelib third/lib; git add -A; git commit -qm base; rm -rf /thelib
-git rev-parse HEAD
-"""
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """2,400 files and a submodule."""
-    with made(tmp_path_factory.mktemp("large"), SUPER) as bench:
+    with made(tmp_path_factory.mktemp("large"), LARGE) as bench:
         yield bench
 
 
@@ -296,7 +287,7 @@ def test_the_work_does_not_grow_with_the_repository(bench: Bench, large: Bench) 
     ids=["untouched", "edited", "committed", "removed", "removed by git"],
 )
 def test_a_submodule_is_a_repository_of_its_own(
-    large: Bench, monkeypatch: pytest.MonkeyPatch, read_whole: bool, script: str, changed: int, told: bool
+    large: Bench, monkeypatch: pytest.MonkeyPatch, *, read_whole: bool, script: str, changed: int, told: bool
 ) -> None:
     if read_whole:
         monkeypatch.setattr(workspace.changes, "_layer_of", lambda _: None)

@@ -9,6 +9,7 @@ import io
 import subprocess
 import tarfile
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -103,6 +104,17 @@ def built(
     finally:
         with suppress(ImageNotFound):
             client.images.remove(name, force=True)
+
+
+def is_removed(client: docker.DockerClient, container_id: str | None) -> bool:
+    """Whether a container is gone, or goes within ten seconds: another process may be about to remove it."""
+    for _ in range(100):
+        try:
+            client.containers.get(str(container_id))
+        except NotFound:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 @contextmanager

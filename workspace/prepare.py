@@ -31,7 +31,7 @@ WORKDIR = "/testbed"
 _PREFIX = "clawbench.prepared."
 _REPOSITORY = "clawbench-prepared"
 _HARMLESS = re.compile(
-    r"\.git/(HEAD|config|index|info/exclude|packed-refs|refs/heads/.+|objects/pack/pack-[0-9a-f]+\.(pack|idx|rev))"
+    r"\.git/(HEAD|config|index|info/exclude|packed-refs|objects/pack/pack-[0-9a-f]+\.(pack|idx|rev))"
 )
 
 
@@ -181,10 +181,18 @@ def verify(container: Container, workdir: str, base_commit: str) -> Proof:
         problems.append(f"{sum(map(int, facts['foreign']))} objects beyond the start commit's past")
     if any(int(count) for count in facts["missing"]):
         problems.append(f"{sum(map(int, facts['missing']))} objects of its past are missing")
-    problems += [f"file {name}" for name in facts.get("file", []) if not _HARMLESS.fullmatch(name)]
+    if int(facts["beyond"][0]):
+        problems.append(f"{facts['beyond'][0]} commits after the base commit are not the image's own")
+    refs = [ref.split() for ref in facts.get("ref", [])]
     starts = set(facts["start"])
     problems += [
-        f"ref {ref}" for ref in facts.get("ref", []) if ref.split()[1] not in starts or "refs/heads/" not in ref
+        f"ref {name}" for name, target in refs if target not in starts or not name.startswith("refs/heads/")
+    ]
+    files_of_refs = {f".git/{name}" for name, _ in refs}
+    problems += [
+        f"file {name}"
+        for name in facts.get("file", [])
+        if name not in files_of_refs and not _HARMLESS.fullmatch(name)
     ]
     if int(facts["dirty"][0]):
         problems.append(f"{facts['dirty'][0]} files differ from the start commit")

@@ -39,7 +39,7 @@ remove_elsewhere() {
     if [ -f "$common/objects/info/alternates" ]; then
         while IFS= read -r store; do
             case $store in '' | '#'*) continue ;; /*) ;; *) store=$common/objects/$store ;; esac
-            alternates="$alternates $store"
+            echo "$store" >>/tmp/clawbench.alternates
         done <"$common/objects/info/alternates"
     fi
     find / -xdev \( -path /proc -o -path /sys -o -path /dev \) -prune -o -type d -name objects -print 2>/dev/null |
@@ -47,11 +47,31 @@ remove_elsewhere() {
             copy=${objects%/objects}
             [ -d "$copy/refs" ] && [ -f "$copy/HEAD" ] || continue
             if [ "$copy" -ef "$common" ] || [ "$copy" -ef "$new" ]; then continue; fi
-            if g --git-dir="$copy" cat-file -e "$base^{commit}" 2>/dev/null; then
+            if is_related "$copy"; then
                 case $copy in */.git) rm -rf -- "${copy%/.git}" ;; *) rm -rf -- "$copy" ;; esac
                 echo "removed_copy $copy"
             fi
         done
+}
+
+# is_related REPOSITORY: it shares a commit with ours; the base commit alone would miss a shallow clone of the fix.
+is_related() {
+    if g --git-dir="$1" cat-file -e "$base^{commit}" 2>/dev/null; then return 0; fi
+    [ -f /tmp/clawbench.commits ] || commits_of "$common" >/tmp/clawbench.commits
+    commits_of "$1" | comm -12 - /tmp/clawbench.commits | grep -q .
+}
+
+commits_of() {
+    g --git-dir="$1" cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' 2>/dev/null |
+        sed -n 's/^commit //p' | sort -u
+}
+
+# remove_later_files COMMIT: what HEAD or the index tracks and COMMIT does not, where HEAD is another commit.
+remove_later_files() {
+    if [ "$(g rev-parse --verify --quiet 'HEAD^{commit}')" = "$1" ]; then return 0; fi
+    g ls-tree -r -z --name-only "$1" | sort -z >/tmp/clawbench.tracked
+    { g ls-files -z && { g ls-tree -r -z --name-only HEAD 2>/dev/null || true; }; } |
+        sort -z -u | comm -z -23 - /tmp/clawbench.tracked | xargs -0 -r rm -rf --
 }
 
 # strip_one FOLDER START: a new .git for the repository at FOLDER with the closure of START.
@@ -87,13 +107,14 @@ strip_one() {
         *) g --git-dir="$new" update-ref --no-deref HEAD "$commit" ;;
     esac
     rm -rf "$new/logs" "$new/branches" "$new/description"
+    remove_later_files "$commit"
 
-    alternates=
+    : >/tmp/clawbench.alternates
     if [ "$folder" = "$root" ]; then remove_elsewhere; fi
     rm -rf "$folder/.git" "$old" "$common"
-    for store in $alternates; do
+    while IFS= read -r store; do
         case $store in */objects) rm -rf -- "${store%/objects}" ;; *) rm -rf -- "$store" ;; esac
-    done
+    done </tmp/clawbench.alternates
     mv "$new" "$folder/.git"
 
     # Fill the index with what is on disk before resetting, so that unchanged files are not written again.

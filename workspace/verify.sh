@@ -22,7 +22,7 @@ prove() {
     echo "$3missing $(comm -23 "$work/closure" "$work/held" | wc -l)"
     g for-each-ref --format="$3ref %(refname) %(objectname)"
     # whatever else lies in .git is named, so that only what is known to be harmless passes
-    find .git ! -type d | sed "s|^|$3file |"
+    find .git ! -type d -print0 | tr '\n\0' '?\n' | sed "s|^|$3file |"
     echo "$3dirty $(g status --porcelain --untracked-files=no | wc -l)"
     g ls-tree -r "$2" | sed -n 's/^160000 commit \([0-9a-f]*\)\t/\1 /p' >"$work/links.${#3}"
     while read -r pin path; do
@@ -31,6 +31,9 @@ prove() {
     done <"$work/links.${#3}"
 }
 cd "$1"
+# the start may be beyond the base commit by the image's own setup commits alone
+g rev-list --format='%ce %s' "$2..HEAD" | grep -v '^commit ' | grep -vcx 'setup@swebench.config SWE-bench' |
+    sed 's/^/beyond /'
 if g merge-base --is-ancestor "$2" HEAD; then echo "base reachable"; else echo "base lost"; fi
 prove "$1" HEAD ""
 rm -rf "$work"

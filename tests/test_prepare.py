@@ -1,0 +1,301 @@
+"""Preparation: the start commit's own past and nothing else, proven, once, and never half."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+import pytest
+from docker.models.containers import Container
+from prepare_world import LEAKY, ODD, planted
+from workspace_fixtures import RUN_ID, built, container_of, engine, is_removed, prepared_image, sh
+
+from workspace.errors import PreparationError
+from workspace.owner import CASE, OWNER, RUN, labels, sweep
+from workspace.prepare import PreparedImage, Proof, prepare, put_files, script, throwaway, verify
+
+pytestmark = pytest.mark.docker
+
+
+@dataclass(frozen=True)
+class Leaky:
+    client: docker.DockerClient
+    source: str
+    base: str
+    start: str
+    objects: int
+    commits: int
+    image: PreparedImage
+
+
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leaky]:
+    with ExitStack() as stack:
+        client = stack.enter_context(engine())
+        source, said = stack.enter_context(built(client, LEAKY))
+        base, start, objects, commits = said.split()
+        image = stack.enter_context(prepared_image(client, source, base, tmp_path_factory.mktemp("leaky")))
+        # the submodule's commit is listed with the objects, and is none of this repository's
+        yield Leaky(client, source, base, start, int(objects), int(commits), image)
+
+
+@pytest.fixture(scope="module")
+def inside(leaky: Leaky) -> Iterator[Container]:
+    with container_of(leaky.client, leaky.image.image_id) as container:
+        yield container
+
+
+ALL_BYTES = """
+for repository in /testbed /testbed/third/lib; do
+    cd "$repository"; git cat-file --batch-all-objects --batch; find .git -type f -exec cat {} +
+done
+"""
+FIND_FIX = f"({ALL_BYTES}) >/tmp/all; grep -a -o 'FIX-[a-z-]*' /tmp/all | sort -u; rm /tmp/all"
+ON_DISK = "grep -r -a -l FIX- /opt /srv /review /root /tmp /home /var/tmp /testbed 2>/dev/null || true"
+
+
+def test_the_source_leaks_in_every_way(leaky: Leaky) -> None:
+    with container_of(leaky.client, leaky.source) as container:
+        found = set(sh(container, FIND_FIX).split())
+        names = "branch early remote tag annotated note replace bisect pull loose stash dangling blob second-pack"
+        names += " worktree alternate graft reflog fetch orig submodule hook message description"
+        assert found >= {f"FIX-{name}" for name in names.split()}
+        assert {"/opt", "/review"} <= {f"/{line.split('/')[1]}" for line in sh(container, ON_DISK).splitlines()}
+
+
+def test_nothing_of_a_fix_is_left(inside: Container) -> None:
+    assert sh(inside, FIND_FIX) == ""
+    assert sh(inside, ON_DISK) == ""
+    assert (
+        sh(
+            inside,
+            "ls -d /opt/mirror.git /opt/latest /opt/borrowing /srv/* /review /lib-upstream 2>/dev/null || true",
+        )
+        == ""
+    )
+
+
+def test_what_is_held_is_the_closure_of_the_start_commit(inside: Container, leaky: Leaky) -> None:
+    for folder in ("/testbed", "/testbed/third/lib"):
+        held = sh(inside, f"cd {folder}; git cat-file --batch-all-objects --batch-check='%(objectname)'").split()
+        closure = sh(inside, f"cd {folder}; git rev-list --objects --no-object-names HEAD").split()
+        assert sorted(held) == sorted(closure)
+        assert sh(inside, f"cd {folder}; git fsck --full --strict --unreachable --no-progress") == ""
+        assert sh(inside, f"cd {folder}; git rev-list --all --reflog HEAD | sort") == sh(
+            inside, f"cd {folder}; git rev-list HEAD | sort"
+        )
+    proof = leaky.image.proof
+    assert (proof.start_commit, proof.commits, proof.foreign) == (leaky.start, leaky.commits, 0)
+    held = sh(inside, "cd /testbed; git cat-file --batch-all-objects --batch-check='%(objectname)'").split()
+    assert proof.objects == len(held) == leaky.objects
+    listed = "".join(f"{name}\n" for name in sorted(held)).encode()
+    assert proof.digest == f"sha256:{hashlib.sha256(listed).hexdigest()}"
+
+
+def test_nothing_but_what_a_repository_needs_is_in_its_git_folder(inside: Container) -> None:
+    for folder in ("/testbed", "/testbed/third/lib"):
+        files = sh(inside, f"cd {folder}/.git; find . ! -type d | sed 's/pack-[0-9a-f]*/pack/'").split()
+        allowed = {"./HEAD", "./config", "./index", "./info/exclude", "./packed-refs", "./refs/heads/main"}
+        assert set(files) <= allowed | {f"./objects/pack/pack.{kind}" for kind in ("idx", "pack", "rev")}
+    assert sh(inside, "cd /testbed; git for-each-ref --format='%(refname)'") == "refs/heads/main"
+    assert sh(inside, "cd /testbed; git remote; git worktree list | wc -l; git stash list") == "1"
+
+
+def test_the_start_commit_is_the_images_setup_commit_with_base_below(inside: Container, leaky: Leaky) -> None:
+    assert sh(inside, "cd /testbed; git rev-parse HEAD HEAD~1").split() == [leaky.start, leaky.base]
+    assert sh(inside, "cd /testbed; git symbolic-ref HEAD") == "refs/heads/main"
+    assert sh(
+        inside, f"cd /testbed; git checkout -q {leaky.base}; git checkout -q main; git status --porcelain"
+    ) == ("?? stray.txt")
+
+
+def test_history_before_base_stays_readable(inside: Container, leaky: Leaky) -> None:
+    assert sh(inside, "cd /testbed; git log --format=%s").split("\n") == [
+        "SWE-bench", "third", "with a submodule", "second", "first"
+    ]  # fmt: skip
+    assert "third" in sh(inside, "cd /testbed; git blame -s code.txt")
+    assert sh(inside, "cd /testbed; git show HEAD~3:code.txt") == "second"
+    assert sh(inside, "git -C /testbed/third/lib log --format=%s") == "one"
+    assert sh(inside, "git -C /testbed/third/lib rev-parse HEAD") in sh(inside, "git -C /testbed submodule status")
+
+
+def test_the_working_tree_is_as_in_the_image(inside: Container, leaky: Leaky) -> None:
+    files = "cd /testbed; find . -name .git -prune -o -type f -exec sha256sum {} + | sort"
+    with container_of(leaky.client, leaky.source) as container:
+        assert sh(inside, files) == sh(container, files)
+    assert sh(inside, "cd /testbed; cat dir/tracked.gen local/output stray.txt") == "kept\nbuilt\nother"
+    assert sh(inside, "cd /testbed; git ls-files dir") == "dir/tracked.gen"
+
+
+def test_the_prepared_image_carries_no_traces_of_ours(inside: Container, leaky: Leaky) -> None:
+    image = leaky.client.images.get(leaky.image.tag)
+    assert not any(image.labels.get(name) for name in (OWNER, RUN, CASE))
+    assert Proof.from_labels(image.labels) == leaky.image.proof
+    assert sh(inside, "ls -d /clawbench /tmp/* 2>/dev/null || true") == ""
+
+
+# -- images that are not as they should be ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Odd:
+    client: docker.DockerClient
+    source: str
+    bases: dict[str, str]
+    locks: Path
+
+    def prepare(self, name: str, base: str | None = None) -> PreparedImage:
+        return prepare(
+            self.client,
+            self.source,
+            instance_id=f"tests__odd-{name}",
+            base_commit=base or self.bases.get(name, self.bases["whole"]),
+            locks=self.locks,
+            labels=labels(RUN_ID),
+            say=print,
+            workdir=f"/odd/{name}",
+        )
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Odd]:
+    with engine() as client, built(client, ODD) as (source, _):
+        with container_of(client, source) as container:
+            bases = dict(line.split() for line in sh(container, "cat /odd/bases").splitlines())
+        yield Odd(client, source, bases, tmp_path_factory.mktemp("odd"))
+
+
+@pytest.mark.parametrize("name", ["named", "ahead", "detached", "unborn", "linked"])
+def test_what_is_no_setup_commit_of_the_image_is_not_the_start(odd: Odd, name: str) -> None:
+    image = odd.prepare(name)
+    try:
+        assert image.proof.start_commit == odd.bases.get(name, odd.bases["whole"])
+        assert image.proof.commits == 2
+        with container_of(odd.client, image.image_id) as container:
+            assert sh(container, f"cd /odd/{name}; git status --porcelain; cat a; ls") == "second\na"
+            assert sh(container, f"cd /odd/{name}; git rev-list --all HEAD | wc -l") == "2"
+    finally:
+        odd.client.images.remove(image.tag, force=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "message"),
+    [
+        ("shallow", None, "shallow"),
+        ("whole", "0123456789" * 4, "base commit 0123456789012345678901234567890123456789 is not in"),
+        ("none", None, "is not a git repository"),
+        ("nowhere", None, "there is no /odd/nowhere"),
+        ("corrupt", None, "strip.sh failed"),
+        ("partial", None, "strip.sh failed"),
+    ],
+)
+def test_what_can_not_be_proven_is_not_used(odd: Odd, name: str, base: str | None, message: str) -> None:
+    before = {image.id for image in odd.client.images.list()}
+    with pytest.raises(PreparationError, match=message):
+        odd.prepare(name, base)
+    after = [image for image in odd.client.images.list(name="clawbench-prepared") if image.id not in before]
+    assert not [image for image in after if any("tests__odd-" + name in tag for tag in image.tags)]
+    assert not odd.client.containers.list(
+        all=True, filters={"label": f"{OWNER}={labels(RUN_ID)[OWNER]}", "ancestor": odd.source}
+    )
+
+
+# -- verification fails closed ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", planted("", ""))
+def test_verification_fails_closed(leaky: Leaky, inside: Container, what: str) -> None:
+    tree = sh(inside, "git -C /testbed rev-parse HEAD^{tree}")
+    with throwaway(
+        leaky.client, leaky.image.image_id, labels(RUN_ID), {"verify.sh": script("verify.sh")}
+    ) as container:
+        files = {f"testbed/{name}": data for name, data in planted(leaky.start, tree)[what].items()}
+        put_files(container, "/", files)
+        with pytest.raises(PreparationError):
+            verify(container, "/testbed", leaky.base)
+
+
+def test_verification_passes_what_was_prepared(leaky: Leaky) -> None:
+    with throwaway(
+        leaky.client, leaky.image.image_id, labels(RUN_ID), {"verify.sh": script("verify.sh")}
+    ) as container:
+        assert verify(container, "/testbed", leaky.base) == leaky.image.proof
+
+
+def test_verification_knows_which_commits_are_the_images_own(leaky: Leaky, inside: Container) -> None:
+    earlier = sh(inside, "git -C /testbed rev-parse HEAD~2")
+    scripts = {"verify.sh": script("verify.sh")}
+    with throwaway(leaky.client, leaky.image.image_id, labels(RUN_ID), scripts) as container:
+        with pytest.raises(PreparationError, match="1 commits after the base commit are not the image's own"):
+            verify(container, "/testbed", earlier)
+
+
+# -- many at once, and killed -----------------------------------------------------------------------------------
+
+
+def prepare_in_a_process(arguments: tuple[str, str, str]) -> tuple[str, list[str]]:
+    source, base, locks = arguments
+    said: list[str] = []
+    with engine() as client:
+        image = prepare(
+            client, source, instance_id="tests__once-1", base_commit=base, locks=Path(locks),
+            labels=labels(RUN_ID), say=said.append, workdir="/odd/whole",
+        )  # fmt: skip
+    return image.image_id, said
+
+
+def test_many_processes_prepare_an_image_once(odd: Odd, tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        arguments = (odd.source, odd.bases["whole"], str(tmp_path))
+        results = pool.map(prepare_in_a_process, [arguments] * 4)
+    try:
+        assert len({image for image, _ in results}) == 1
+        assert sum(len(said) for _, said in results) == 1
+        marked = odd.client.images.list(filters={"label": f"clawbench.prepared.source={odd.source}"})
+        assert [tag for image in marked for tag in image.tags if "tests__once" in tag] == marked[0].tags
+    finally:
+        odd.client.images.remove(results[0][0], force=True)
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path[:0] = [{tests!r}, {root!r}]
+import workspace.prepare
+from test_prepare import prepare_in_a_process
+def stop(*arguments, **names):
+    print("here", flush=True)
+    time.sleep(1000)
+workspace.prepare.{function} = stop
+prepare_in_a_process(({source!r}, {base!r}, {locks!r}))
+"""
+
+
+@pytest.mark.parametrize("function", ["run_script", "_commit", "verify"])
+def test_a_killed_preparation_leaves_nothing_that_counts(odd: Odd, tmp_path: Path, function: str) -> None:
+    tests = Path(__file__).parent
+    names = {"tests": str(tests), "root": str(tests.parent), "source": odd.source, "locks": str(tmp_path)}
+    text = KILLED.format(function=function, base=odd.bases["whole"], **names)
+    process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
+        ours = {"label": f"{RUN}={RUN_ID}", "ancestor": odd.source}
+        (left,) = odd.client.containers.list(all=True, filters=ours)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not [tag for image in odd.client.images.list() for tag in image.tags if "tests__once" in tag]
+    sweep(odd.client)
+    assert is_removed(odd.client, left.id)
+    image, said = prepare_in_a_process((odd.source, odd.bases["whole"], str(tmp_path)))
+    assert said == ["stripping the history"]
+    odd.client.images.remove(image, force=True)
