@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +47,8 @@ class Bench:
     worker: str
     control: Path
     """The gateway's control socket."""
+    tell: Callable[[str], None] | None = None
+    """Prints a line for the user, where this process may."""
 
     @cached_property
     def run(self) -> RunDirectory:
@@ -75,7 +78,7 @@ class Bench:
     @cached_property
     def progress(self) -> Progress:
         """Where this worker tells what it is doing."""
-        return Progress(self.run.path, self.worker)
+        return Progress(self.run.path, self.worker, self.tell)
 
     @property
     def home(self) -> Path:

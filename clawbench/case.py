@@ -116,9 +116,7 @@ class Case:
         """The name of the instance's image, which an embedded task's is built under on first use."""
         client = self.bench.client
         if self.listed.embedded:
-            demo.images.ensure_image(
-                client, self.listed.instance_id, cache=self.bench.home / "locks", say=self.say
-            )
+            demo.images.ensure_image(client, self.listed.instance_id, cache=self.bench.home, say=self.say)
             return demo.images.image_name(self.listed.instance_id)
         return find_image(client, self.listed.instance_id, self.instance.image, self.say)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["attempt", "case"]
 
 SESSION = pytest.StashKey[Session]()
-REPORTS = pytest.StashKey[dict[str, Path]]()
 _WORKER = "clawbench"
 
 
@@ -86,21 +86,32 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     except (WorkspaceError, RunError, GatewayError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = opened
-    config.stash[BENCH] = opened.bench("main")
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is None:
-        return
-
-    def write(line: str) -> None:
-        terminal.ensure_newline()
-        terminal.write_line(line)
-
+    write = _writer(config)
+    distributed = config.getoption("dist", "no") != "no"
+    # in this very process a step is told as it begins; of other processes only their files can be read
+    config.stash[BENCH] = opened.bench("main", None if distributed else write)
     for name in swept:
         write(f"removed what a run that is gone left behind: container {name}")
     if opened.settings.egress == "open":
         write("WARNING: --egress open: claws can reach the network; the numbers are not comparable with others")
     write(f"run {opened.settings.run_id}, model {opened.settings.model}")
-    opened.show_progress(ProgressPrinter(opened.run.path, write))
+    if distributed:
+        opened.show_progress(ProgressPrinter(opened.run.path, write))
+
+
+def _writer(config: pytest.Config) -> Callable[[str], None]:
+    """Prints a line to the user's terminal, past pytest's capture of what tests print."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
+
+    def write(line: str) -> None:
+        if terminal is None:
+            return
+        with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+            terminal.ensure_newline()
+            terminal.write_line(line)
+
+    return write
 
 
 @pytest.hookimpl(optionalhook=True)

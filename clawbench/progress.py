@@ -18,12 +18,23 @@ _FOLDER = ".progress"
 class Progress:
     """One worker's say."""
 
-    def __init__(self, run: Path, worker: str) -> None:
-        """Name the file; it is made with the first word."""
+    def __init__(self, run: Path, worker: str, tell: Callable[[str], None] | None = None) -> None:
+        """Name the file; it is made with the first word.
+
+        Args:
+            run: the run directory.
+            worker: the worker's name.
+            tell: prints a line for the user, where this process may; nothing need be written then.
+        """
         self._path = run / _FOLDER / f"{worker}.json"
+        self._tell = tell
 
     def say(self, case_id: str, doing: str) -> None:
         """Tell what is being done for a case (nothing, where `doing` is empty)."""
+        if self._tell is not None:
+            if doing:
+                self._tell(f"{case_id}: {doing}")
+            return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         row = {"case": case_id, "doing": doing, "since": time.time()}
         fresh = self._path.with_suffix(".new")

@@ -77,8 +77,10 @@ def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what the command means, after pytest's own `-k` and `-m` did their part."""
     cases = [(item, listed) for item in items if (listed := listed_of(item)) is not None]
     real = {listed.instance_id for _, listed in cases if not listed.embedded}
-    drop_embedded = bool(real) and _names_real(config, real)
-    dropped = {id(item) for item, listed in cases if listed.embedded is drop_embedded}
+    wants_real = bool(real) and _names_real(config, real)
+    # who names the embedded set as well gets both
+    wants_embedded = not wants_real or _names(config, "demo")
+    dropped = {id(item) for item, listed in cases if not (wants_embedded if listed.embedded else wants_real)}
     if not dropped:
         return
     config.hook.pytest_deselected(items=[item for item in items if id(item) in dropped])
@@ -87,7 +89,11 @@ def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def _names_real(config: pytest.Config, left: set[str]) -> bool:
     """Whether the command chose among the real instances, by a marker, a word of their ids or an id."""
-    if any(re.search(rf"\b{name}\b", config.option.markexpr) for name in REAL_SETS):
+    if any(_names(config, name) for name in REAL_SETS):
         return True
     known: Sequence[ListedInstance] = listed_instances()
     return len(left) < sum(1 for listed in known if not listed.embedded)
+
+
+def _names(config: pytest.Config, marker: str) -> bool:
+    return re.search(rf"\b{marker}\b", config.option.markexpr) is not None

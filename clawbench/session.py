@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -72,9 +74,11 @@ class Session:
         """What a worker needs to know, as text."""
         return {"settings": self.settings.model_dump_json(), "control": str(self._gateway.control)}
 
-    def bench(self, worker: str) -> Bench:
-        """The share of a worker in this very process."""
-        return bench_from(self.handed_over(), worker)
+    def bench(self, worker: str, tell: Callable[[str], None] | None) -> Bench:
+        """The share of a worker in this very process, which tells its progress to the user itself."""
+        bench = bench_from(self.handed_over(), worker)
+        bench.tell = tell
+        return bench
 
     def show_progress(self, printer: ProgressPrinter) -> None:
         """Print what the workers are doing until the session closes."""
@@ -129,6 +133,7 @@ def _claw(name: str) -> dict[str, Any]:
     return {
         "version": runtime.version,
         "found_by": runtime.found_by,
+        "adapter_sha256": sha256(Path(inspect.getfile(type(found))).read_bytes()).hexdigest(),
         "config_sha256": sha256(found.config_file().read_bytes()).hexdigest(),
         "prompt": found.prompt_file,
         "prompt_sha256": prompt_digest(found.prompt_file),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from secrets import token_hex
 
 from adapters.base import CommandResult, Task
 from clawbench.case import Case
@@ -196,7 +197,9 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
     )
     socket = bench.gateway.open_case(spec)
     keep = Keep()
-    name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", f"{bench.settings.run_id}.{case.case_id}")[:180]
+    # two runs may have the same id in two folders of artifacts
+    unique = f"{bench.settings.run_id}.{case.case_id}"[:170] + f".{token_hex(4)}"
+    name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", unique)
     with ExitStack() as stack:
         stack.callback(_close, case)
         with case.phase("workspace", "starting a fresh workspace"):

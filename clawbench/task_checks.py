@@ -59,7 +59,7 @@ def check_tasks(
     by_id = {listed.instance_id: listed for listed in listed_instances() if listed.embedded}
     for instance_id in ids:
         say(f"{instance_id}: image")
-        demo.images.ensure_image(client, instance_id, cache=home / "locks", say=say)
+        demo.images.ensure_image(client, instance_id, cache=home, say=say)
         source = demo.images.image_name(instance_id)
         instance = load_instance(by_id[instance_id], demo=demo.images.TASK_REPO)
         before = _leaks(client, source, marks)

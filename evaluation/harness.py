@@ -144,9 +144,9 @@ def _without_report(folder: Path, seconds: float) -> Judgement:
         return Judgement(Verdict.APPLY_FAILED, seconds, detail=reason.strip()[:300])
     if _TESTS_TIMED_OUT in log:
         return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests did not end in time")
-    told = [line for line in log.splitlines() if line.strip()]
+    told = [line.partition(" - ERROR - ")[2] for line in log.splitlines() if " - ERROR - " in line]
     raise EvaluationError(
-        f"the official harness gave no verdict: {told[-1][:300] if told else 'it wrote no log'} "
+        f"the official harness gave no verdict: {told[-1][:300] if told else 'its log says nothing of it'} "
         f"(see {folder / 'run_instance.log'}). Run the same command again."
     )
 

@@ -52,17 +52,3 @@ def _ends_with_newline(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a JSON-lines file; torn ones are passed over."""
-    rows = []
-    if path.is_file():
-        for line in path.read_bytes().split(b"\n"):
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict):
-                rows.append(row)
-    return rows

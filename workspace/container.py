@@ -99,10 +99,12 @@ class Workspace:
             logs: files that stdout and stderr are written to as they come.
 
         Raises:
-            WorkspaceError: the container ended under the command, other than by the deadline or for memory.
+            WorkspaceError: the container ended under the command, and not from within: the engine was
+                restarted or somebody removed it. A command that ends its own container has ended, no more.
         """
         api = client_of(self.container).api
         ended = threading.Event()
+        since = time.time()
 
         def end() -> None:
             ended.set()
@@ -128,14 +130,34 @@ class Workspace:
             self._wait_until_ended()
             return Result(None, stdout, stderr, seconds)
         code = api.exec_inspect(execution)["ExitCode"]
-        self.container.reload()
-        state = self.container.attrs["State"]
-        if not state["Running"] and not state["OOMKilled"]:
-            raise WorkspaceError(
-                f"the container ended under {command[0]} (exit code {state['ExitCode']}): the engine was "
-                "restarted, or something outside removed it. Run the same command again."
-            )
+        if code in {None, 137} and not self._still_runs():
+            code = self.container.attrs["State"]["ExitCode"]
+            if not self._ended_from_within(since):
+                raise WorkspaceError(
+                    f"the container ended under {command[0]} (exit code {code}): the engine was restarted, or "
+                    "something outside ended it. Run the same command again."
+                )
         return Result(137 if code is None else int(code), stdout, stderr, seconds)
+
+    def _still_runs(self) -> bool:
+        """Whether the container runs; its end is known a moment after that of the processes in it."""
+        for _ in range(10):
+            self.container.reload()
+            if not self.container.attrs["State"]["Running"]:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _ended_from_within(self, since: float) -> bool:
+        """Whether the container's own processes (or its memory) ended it, by the engine's record of events.
+
+        An end from outside is told there as a kill; a restarted engine remembers nothing.
+        """
+        told = client_of(self.container).events(
+            since=int(since), until=int(time.time()) + 1, decode=True, filters={"container": self.container.id}
+        )
+        actions = {event["Action"] for event in told}
+        return "die" in actions and not actions & {"kill", "stop", "destroy"}
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
         """Write files below a folder, making folders on the way."""
@@ -294,6 +316,7 @@ def _create(
     try:
         container = client.containers.create(
             image,
+            use_config_proxy=False,  # a proxy of the user's may carry a password
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
             **settings,  # type: ignore[arg-type]

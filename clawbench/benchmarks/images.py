@@ -18,7 +18,7 @@ MARKS = labels("benchmark")
 def base_image(client: docker.DockerClient, say: Callable[[str], None]) -> str:
     """An image with git and python3: that of an embedded task, built where it is missing."""
     instance_id = demo.images.embedded_ids()[0]
-    demo.images.ensure_image(client, instance_id, cache=default_home() / "locks", say=say)
+    demo.images.ensure_image(client, instance_id, cache=default_home(), say=say)
     return demo.images.image_name(instance_id)
 
 

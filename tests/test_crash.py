@@ -1,0 +1,223 @@
+"""Whatever is killed in the middle of a run, the next run with its id ends with the right verdicts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker
+import pytest
+from bench_run import ROOT, BenchRun, command, containers_of, environment, run_bench
+from test_benchmark import fresh_id
+
+from adapters.registry import installed
+from adapters.runtimes import default_home
+from demo.images import ensure_image, image_name
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot"),
+]
+
+IDS = ["demo__confmerge-87", "demo__cronspan-118", "demo__ledgerlite-204"]
+SELECTION = ("-k", "nanobot and (confmerge or cronspan or ledgerlite)", "--model=scripted:slow")
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process started, as the kernel tells it."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in listed]
+
+
+def is_worker(pid: int) -> bool:
+    return b"sys.stdin.readline" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 240) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.1)
+
+
+def claws_at_work(folder: Path) -> int:
+    """How many cases have asked the model at least once and are not over."""
+    at_work = 0
+    for log in folder.glob("nanobot/*/requests.jsonl"):
+        at_work += log.stat().st_size > 0 and not (log.parent / "export.json").exists()
+    return at_work
+
+
+@contextmanager
+def started(artifacts: Path, run_id: str, *arguments: str, **extra: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        command(artifacts, run_id, *arguments),
+        cwd=ROOT,
+        env=environment(**extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def assert_whole(run: BenchRun, resolved: list[str]) -> None:
+    assert run.exit_code == 0, run.output
+    assert run.outcomes() == dict.fromkeys(resolved, "resolved")
+    assert [row["instance_id"] for row in run.predictions()] == resolved
+    assert all(row["model_patch"] for row in run.predictions())
+    assert containers_of(run.folder.name) == []
+
+
+@pytest.mark.parametrize("workers", ["2", "8"])
+def test_a_killed_worker_is_an_error_and_the_next_run_does_the_rest(tmp_path: Path, workers: str) -> None:
+    run_id = fresh_id("worker")
+    with started(tmp_path, run_id, "-n", workers, *SELECTION) as process:
+        wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
+        busy = [pid for pid in children(process.pid) if is_worker(pid)]
+        os.kill(busy[0], signal.SIGKILL)
+        output = process.communicate()[0]
+    first = BenchRun(tmp_path / run_id, process.returncode, output)
+    assert "failed" not in first.counts, output
+    assert set(first.outcomes().values()) <= {"resolved", "infrastructure"}
+
+    assert_whole(run_bench(tmp_path, run_id, "-n", workers, *SELECTION), IDS)
+
+
+@pytest.mark.parametrize("workers_too", [False, True])
+def test_a_killed_controller_takes_all_with_it_and_the_next_run_does_the_rest(
+    tmp_path: Path, workers_too: bool
+) -> None:
+    run_id = fresh_id("controller")
+    with started(tmp_path, run_id, "-n", "2", *SELECTION) as process:
+        wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
+        family = children(process.pid)
+        for pid in [process.pid, *(family if workers_too else [])]:
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+
+    second = run_bench(tmp_path, run_id, "-n", "2", *SELECTION)
+    assert_whole(second, IDS)
+    if workers_too:  # nobody was left to remove the workspaces
+        assert "left behind" in second.output
+
+
+def test_an_export_outlives_a_kill_and_no_claw_runs_twice(tmp_path: Path) -> None:
+    """Killed in the evaluation, only the evaluation is done again."""
+    run_id = fresh_id("export")
+    folder = tmp_path / run_id / "nanobot" / IDS[2]
+    arguments = ("-k", "nanobot and ledgerlite", "--model=scripted:oracle")
+    with started(tmp_path, run_id, *arguments) as process:
+        wait_until((folder / "export.json").exists)
+        process.kill()
+    log = (folder / "requests.jsonl").read_bytes()
+    patch = (folder / "git.patch").read_bytes()
+    assert not (folder / "metadata.json").exists(), "the kill came too late to show anything"
+
+    assert_whole(run_bench(tmp_path, run_id, *arguments), [IDS[2]])
+    assert (folder / "requests.jsonl").read_bytes() == log
+    assert (folder / "git.patch").read_bytes() == patch
+
+
+def test_a_run_id_in_use_is_refused(tmp_path: Path) -> None:
+    run_id = fresh_id("twice")
+    with started(tmp_path, run_id, *SELECTION):
+        wait_until((tmp_path / run_id / "manifest.json").exists)
+        second = run_bench(tmp_path, run_id, *SELECTION)
+    assert second.exit_code == 4
+    assert f"run {run_id} is in progress in another process" in second.output
+
+
+class Engine:
+    """A Docker engine of our own, which may be restarted without taking anyone else's containers along."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"unix://{folder}/docker.sock"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        folder = self.folder
+        log = (folder / "log").open("ab")
+        (folder / "pid").unlink(missing_ok=True)
+        self._process = subprocess.Popen(
+            [
+                # in namespaces of its own: two engines would fight for one bridge, and its mounts end with it
+                *("unshare", "--net", "--mount", "--", "dockerd", "--host", self.url),
+                *("--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"),
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        log.close()
+        wait_until(self._answers, 60)
+
+    def _answers(self) -> bool:
+        try:
+            client = docker.DockerClient(self.url)
+        except docker.errors.DockerException:
+            return False
+        client.close()
+        return True
+
+    def stop(self) -> None:
+        """As a service manager does: the engine ends its containers and goes."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()  # `unshare` became dockerd
+            self._process.wait(60)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    if os.geteuid() != 0 or shutil.which("dockerd") is None or sys.platform != "linux":
+        pytest.skip("an engine of our own needs root and dockerd")
+    # sockets' paths are short, and containers' layers want a real file system
+    folder = Path(f"/var/tmp/clawbench-{os.getpid()}")
+    folder.mkdir()
+    ours = Engine(folder)
+    try:
+        ours.start()
+        yield ours
+    finally:
+        ours.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_restarted_engine_costs_only_what_was_under_way(tmp_path: Path, engine: Engine) -> None:
+    shared, own = docker.from_env(), docker.DockerClient(engine.url)
+    for instance_id in IDS[1:]:
+        ensure_image(shared, instance_id, cache=default_home(), say=print)
+        own.images.load(shared.images.get(image_name(instance_id)).save(named=True))
+    selection = ("-n", "2", "-k", "nanobot and (cronspan or ledgerlite)", "--model=scripted:slow")
+    run_id = fresh_id("engine")
+    with started(tmp_path, run_id, *selection, DOCKER_HOST=engine.url) as process:
+        wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
+        engine.stop()
+        engine.start()
+        output = process.communicate()[0]
+    first = BenchRun(tmp_path / run_id, process.returncode, output)
+    assert "failed" not in first.counts, output
+    assert set(first.outcomes().values()) <= {"resolved", "infrastructure"}
+
+    second = run_bench(tmp_path, run_id, *selection, DOCKER_HOST=engine.url)
+    assert second.outcomes() == dict.fromkeys(IDS[1:], "resolved"), second.output
+    assert len(second.predictions()) == 2
+    left = docker.DockerClient(engine.url).containers.list(all=True)
+    assert [container.name for container in left] == []
+    shared.close()
+    own.close()
