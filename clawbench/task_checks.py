@@ -75,8 +75,8 @@ def check_tasks(
         )
         after = _leaks(client, prepared.tag, marks)
         say(f"{instance_id}: judging gold and empty")
-        gold = _verdict(client, instance, source, instance.patch, marks)
-        empty = _verdict(client, instance, source, "", marks)
+        gold = _verdict(client, instance, prepared.evaluation, instance.patch, marks)
+        empty = _verdict(client, instance, prepared.evaluation, "", marks)
         yield TaskCheck(instance_id, gold, empty, before, after, _problems(gold, empty, before, after))
 
 

@@ -253,6 +253,7 @@ def _holding(container: Container, layer: str) -> Iterator[Container]:
     """A container, created and never started, that shows a layer read-only; removed at the end."""
     holder = client_of(container).containers.create(
         container.attrs["Image"],
+        use_config_proxy=False,
         command=["true"],
         network_mode="none",
         labels=container.labels,

@@ -9,6 +9,7 @@ own parents, and the file system stays to be exported.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import docker
 from docker.errors import APIError, NotFound
@@ -52,7 +53,7 @@ class Limits:
         memory = os.environ.get("CLAW_CONTAINER_MEMORY", cls.memory).lower()
         if not pids.isdigit() or int(pids) < 1:
             raise ValueError(f"CLAW_PIDS_LIMIT={pids!r}: must be a whole number above 0")
-        if not memory.rstrip("bkmg").isdigit() or len(memory) - len(memory.rstrip("bkmg")) > 1:
+        if not re.fullmatch("0*[1-9][0-9]*[bkmg]?", memory):  # for the engine, 0 is no limit
             raise ValueError(f"CLAW_CONTAINER_MEMORY={memory!r}: must be like 8g, 512m or bytes")
         return cls(int(pids), memory)
 
@@ -165,25 +166,30 @@ class Workspace:
         put_files(self.container, "/", {f"{base}/{name}": data for name, data in files.items()}, mode)
 
     def fetch(self, path: str, destination: Path) -> list[Path]:
-        """Copy a file or a folder's regular files to the host, running or ended; links are left out.
+        """Copy a file or a folder's regular files to the host, running or ended; symbolic links are left out.
 
         Returns:
             what was copied; nothing where there is no such path.
         """
-        copied: list[Path] = []
+        copied: dict[str, Path] = {}
         with suppress(NotFound), open_archive(self.container, path) as archive:
             for member in archive:
-                # a link's target would be the host's when it is read there
-                source = archive.extractfile(member) if member.isfile() else None
                 inner = Path(*Path(member.name).parts[1:]) if "/" in member.name else Path(member.name)
-                if source is None or ".." in inner.parts or inner.is_absolute():
+                if ".." in inner.parts or inner.is_absolute():
                     continue
                 target = destination / inner
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as sink:
-                    shutil.copyfileobj(source, sink)
-                copied.append(target)
-        return copied
+                if member.islnk() and member.linkname in copied:  # a second name of the same file
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(copied[member.linkname], target)
+                elif member.isfile() and (source := archive.extractfile(member)):
+                    # a symbolic link's target would be the host's when it is read there
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with target.open("wb") as sink:
+                        shutil.copyfileobj(source, sink)
+                else:
+                    continue
+                copied[member.name] = target
+        return list(copied.values())
 
     def end(self) -> None:
         """End every process in the workspace; the file system stays as it is."""
@@ -276,7 +282,7 @@ def open_workspace(
             working_dir=WORKDIR,
             environment=dict(environment),
             hostname="workspace",
-            volumes={source: {"bind": target, "mode": "ro"} for target, source in mounts.items()},
+            volumes=[f"{source}:{target}:ro" for target, source in mounts.items()],
         )
         _start(container)
         if gateway_socket is not None:
@@ -328,11 +334,17 @@ def _create(
 
 
 def _remove(container: Container, keep: Keep) -> None:
-    with suppress(NotFound):
+    try:
         if keep.keep:
+            Workspace(container).end()
             container.rename(f"{KEPT_PREFIX}{container.name}.{container.short_id}")
         else:
             container.remove(force=True, v=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.status_code != 409:  # someone else is removing it
+            raise
 
 
 def _start(container: Container) -> None:

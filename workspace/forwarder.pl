@@ -3,6 +3,7 @@
 # Arguments: the port, the socket's path.
 use strict;
 use warnings;
+use Errno;
 use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
@@ -24,26 +25,39 @@ while (1) {
     if ($pid) { close $client; next }
     close $server;
     my $gateway = IO::Socket::UNIX->new(Peer => $path) or exit 1;
-    my %other = (fileno($client) => $gateway, fileno($gateway) => $client);
-    my $select = IO::Select->new($client, $gateway);
-    while ($select->count) {
-        for my $from ($select->can_read) {
-            my $to = $other{ fileno $from };
-            my $count = sysread $from, my $bytes, 65536;
-            if (!$count) {
-                # one side has said all it has to say; the other may still be answering
-                $select->remove($from);
-                shutdown $to, 1;
-                exit 0 if !defined $count;
-                next;
-            }
-            my $sent = 0;
-            while ($sent < $count) {
-                my $wrote = syswrite $to, $bytes, $count - $sent, $sent;
-                exit 0 if !defined $wrote;
-                $sent += $wrote;
-            }
+    converse($client, $gateway);
+    exit 0;
+}
+
+# Both ways at once, neither waiting for the other: a gateway may answer before it has heard all.
+sub converse {
+    my @sides = @_;
+    $_->blocking(0) for @sides;
+    my @unsent = ('', '');    # what waits to be written to each side
+    my @speaks = (1, 1);
+    my @told = (0, 0);        # that the other side has said all it has to say
+    while (1) {
+        my @read = grep { $speaks[$_] && length $unsent[1 - $_] < 262144 } 0, 1;
+        my @write = grep { length $unsent[$_] } 0, 1;
+        return if !@read && !@write;
+        my ($readable, $writable) = IO::Select->select(
+            IO::Select->new(@sides[@read]), IO::Select->new(@sides[@write])
+        ) or next;
+        for my $from (0, 1) {
+            next if !grep { $_ == $sides[$from] } @$readable;
+            my $count = sysread $sides[$from], $unsent[1 - $from], 65536, length $unsent[1 - $from];
+            if (defined $count) { $speaks[$from] = 0 if !$count }
+            else { return if !$!{EAGAIN} && !$!{EINTR} }
+        }
+        for my $to (0, 1) {
+            next if !grep { $_ == $sides[$to] } @$writable;
+            my $count = syswrite $sides[$to], $unsent[$to];
+            if (defined $count) { substr $unsent[$to], 0, $count, '' }
+            else { return if !$!{EAGAIN} && !$!{EINTR} }
+        }
+        for my $to (0, 1) {
+            next if $speaks[1 - $to] || length $unsent[$to] || $told[$to]++;
+            shutdown $sides[$to], 1;
         }
     }
-    exit 0;
 }

@@ -30,6 +30,7 @@ from workspace.owner import CASE, OWNER, RUN
 WORKDIR = "/testbed"
 _PREFIX = "clawbench.prepared."
 _REPOSITORY = "clawbench-prepared"
+_EVALUATION = "clawbench-evaluation"
 _HARMLESS = re.compile(
     r"\.git/(HEAD|config|index|info/exclude|packed-refs|objects/pack/pack-[0-9a-f]+\.(pack|idx|rev))"
 )
@@ -70,8 +71,11 @@ class PreparedImage:
 
     tag: str
     image_id: str
+    evaluation: str
+    """The image for the official harness: the same, with the tags of the start commit's own past, by which
+    build tools tell a version. In the source image itself a patch could fetch the fix out of the history while
+    it is being judged."""
     source: str
-    """The name of the source image, which the official harness evaluates in."""
     source_id: str
     proof: Proof
 
@@ -115,51 +119,73 @@ def prepare(
     source_id = str(client.images.get(source).id)
     key = sha256(f"{source_id} {base_commit} {workdir} {_recipe()}".encode()).hexdigest()[:16]
     slug = re.sub(r"[^a-z0-9_.-]", "-", instance_id.lower())[:100]
-    tag = f"{_REPOSITORY}:{slug}-{key}"
+    tag, evaluation = f"{_REPOSITORY}:{slug}-{key}", f"{_EVALUATION}:{slug}-{key}"
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"prepare-{key}.lock"):
         try:
+            client.images.get(evaluation)
             image = client.images.get(tag)
         except ImageNotFound:
             say("stripping the history")
-            _strip(client, source=source, tag=tag, base_commit=base_commit, workdir=workdir, labels=labels)
+            _Preparation(client, source, base_commit, workdir, labels).make(tag, evaluation)
             image = client.images.get(tag)
     proof = Proof.from_labels(image.labels)
-    return PreparedImage(tag, str(image.id), source, source_id, proof)
+    return PreparedImage(tag, str(image.id), evaluation, source, source_id, proof)
 
 
-def _strip(
-    client: docker.DockerClient,
-    *,
-    source: str,
-    tag: str,
-    base_commit: str,
-    workdir: str,
-    labels: Mapping[str, str],
-) -> None:
-    with throwaway(client, source, labels, {"strip.sh": script("strip.sh")}) as container:
-        run_script(container, ["/clawbench/strip.sh", workdir, base_commit])
-        stripped = _commit(container)
-    try:
-        # a fresh container: what is proven is the image that agents will get, not the place it was made in
-        with throwaway(client, stripped, labels, {"verify.sh": script("verify.sh")}) as container:
-            proof = verify(container, workdir, base_commit)
-            marks = proof.as_labels() | {_PREFIX + "source": source, _PREFIX + "base_commit": base_commit}
-        dockerfile = f"FROM {stripped}\n" + "".join(f"LABEL {k}={json.dumps(v)}\n" for k, v in marks.items())
-        client.images.build(fileobj=io.BytesIO(dockerfile.encode()), tag=tag, rm=True)
-    except BaseException:
-        with suppress(APIError):
-            client.images.remove(stripped, force=True)
-        raise
+@dataclass(frozen=True)
+class _Preparation:
+    """One image being prepared."""
+
+    client: docker.DockerClient
+    source: str
+    base_commit: str
+    workdir: str
+    labels: Mapping[str, str]
+
+    def make(self, tag: str, evaluation: str) -> None:
+        """Strip, verify, and only then give the two images their names."""
+        with throwaway(self.client, self.source, self.labels, {"strip.sh": script("strip.sh")}) as container:
+            lines = run_script(container, ["/clawbench/strip.sh", self.workdir, self.base_commit])
+            stripped = _commit(container)
+        tagged = ""
+        try:
+            # a fresh container: what is proven is the image that agents will get, not where it was made
+            with throwaway(self.client, stripped, self.labels, {"verify.sh": script("verify.sh")}) as container:
+                proof = verify(container, self.workdir, self.base_commit)
+            tagged = self._with_own_tags(stripped, lines)
+            self._name(tagged, evaluation, proof)
+            self._name(stripped, tag, proof)
+        except BaseException:
+            for image in (tagged, stripped):
+                with suppress(APIError):
+                    self.client.images.remove(image, force=True)
+            raise
+
+    def _with_own_tags(self, stripped: str, lines: Sequence[str]) -> str:
+        """An image with the tags that strip.sh found in the start commit's own past."""
+        tags = sorted(line.removeprefix("tag ").split(" ")[::-1] for line in lines if line.startswith("tag "))
+        rows = ["# pack-refs with: peeled fully-peeled sorted ", *(f"{commit} {name}" for name, commit in tags)]
+        with throwaway(self.client, stripped, self.labels, {}) as container:
+            put_files(container, self.workdir, {".git/packed-refs": "".join(f"{row}\n" for row in rows).encode()})
+            return _commit(container)
+
+    def _name(self, image: str, tag: str, proof: Proof) -> None:
+        """Give an image its name, its proof, and what the source image runs by itself."""
+        config = self.client.images.get(self.source).attrs["Config"]
+        marks = proof.as_labels() | {_PREFIX + "source": self.source, _PREFIX + "base_commit": self.base_commit}
+        lines = [
+            f"FROM {image}",
+            f"ENTRYPOINT {json.dumps(config['Entrypoint'] or [])}",
+            f"CMD {json.dumps(config['Cmd'] or [])}",
+            *(f"LABEL {name}={json.dumps(value)}" for name, value in marks.items()),
+        ]
+        self.client.images.build(fileobj=io.BytesIO("\n".join(lines).encode()), tag=tag, rm=True)
 
 
 def _commit(container: Container) -> str:
-    """An image of the container, with the source image's command and none of our container's labels."""
-    changes = ["ENTRYPOINT []", 'CMD ["/bin/bash"]']
-    # labels of a container are inherited by its image: an owner in there would make every container of the
-    # image look like ours
-    changes += [f'LABEL {name}=""' for name in (OWNER, RUN, CASE)]
-    return str(container.commit(changes=changes).id)
+    """An image of the container, without the labels of ours that it would hand on to every container."""
+    return str(container.commit(changes=[f'LABEL {name}=""' for name in (OWNER, RUN, CASE)]).id)
 
 
 def verify(container: Container, workdir: str, base_commit: str) -> Proof:
@@ -210,6 +236,7 @@ def throwaway(
     """A container without a network for one script of ours, created and not started; removed at the end."""
     container = client.containers.create(
         image,
+        use_config_proxy=False,  # a proxy of the user's may carry a password
         entrypoint=["/bin/sh"],
         # the script's name and arguments come with the start, see `run_script`
         command=["-c", "exec /bin/sh $(cat /clawbench/command)"],

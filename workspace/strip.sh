@@ -141,6 +141,11 @@ g rev-parse --git-dir >/dev/null 2>&1 || fail "$root is not a git repository"
 g cat-file -e "$base^{commit}" 2>/dev/null || fail "base commit $base is not in the image's repository"
 base=$(g rev-parse "$base^{commit}")
 find_start
+# tags of the start commit's own past are no leak; they are told for the image that the harness judges in
+g for-each-ref --merged "$start" --format='%(objectname) %(*objectname) %(refname)' refs/tags |
+    while read -r first second third; do
+        if [ -n "$third" ]; then echo "tag $second $third"; else echo "tag $first $second"; fi
+    done
 strip_one "$root" "$start"
 # our own traces are not for an agent's eyes
 rm -rf /tmp/clawbench.* /clawbench
