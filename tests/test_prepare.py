@@ -16,7 +16,7 @@ import docker
 import pytest
 from docker.models.containers import Container
 from prepare_world import LEAKY, ODD, planted
-from workspace_fixtures import RUN_ID, built, container_of, engine, is_removed, prepared_image, sh
+from workspace_fixtures import RUN_ID, built, container_of, discard, engine, is_removed, prepared_image, sh
 
 from workspace.errors import PreparationError
 from workspace.owner import CASE, OWNER, RUN, labels, sweep
@@ -183,7 +183,7 @@ def test_what_is_no_setup_commit_of_the_image_is_not_the_start(odd: Odd, name: s
             assert sh(container, f"cd /odd/{name}; git status --porcelain; cat a; ls") == "second\na"
             assert sh(container, f"cd /odd/{name}; git rev-list --all HEAD | wc -l") == "2"
     finally:
-        odd.client.images.remove(image.tag, force=True)
+        discard(odd.client, image)
 
 
 @pytest.mark.parametrize(
@@ -233,15 +233,15 @@ def test_verification_passes_what_was_prepared(leaky: Leaky) -> None:
 def test_verification_knows_which_commits_are_the_images_own(leaky: Leaky, inside: Container) -> None:
     earlier = sh(inside, "git -C /testbed rev-parse HEAD~2")
     scripts = {"verify.sh": script("verify.sh")}
-    with throwaway(leaky.client, leaky.image.image_id, labels(RUN_ID), scripts) as container:
-        with pytest.raises(PreparationError, match="1 commits after the base commit are not the image's own"):
-            verify(container, "/testbed", earlier)
+    told = pytest.raises(PreparationError, match="1 commits after the base commit are not the image's own")
+    with throwaway(leaky.client, leaky.image.image_id, labels(RUN_ID), scripts) as container, told:
+        verify(container, "/testbed", earlier)
 
 
 # -- many at once, and killed -----------------------------------------------------------------------------------
 
 
-def prepare_in_a_process(arguments: tuple[str, str, str]) -> tuple[str, list[str]]:
+def prepare_in_a_process(arguments: tuple[str, str, str]) -> tuple[PreparedImage, list[str]]:
     source, base, locks = arguments
     said: list[str] = []
     with engine() as client:
@@ -249,7 +249,7 @@ def prepare_in_a_process(arguments: tuple[str, str, str]) -> tuple[str, list[str
             client, source, instance_id="tests__once-1", base_commit=base, locks=Path(locks),
             labels=labels(RUN_ID), say=said.append, workdir="/odd/whole",
         )  # fmt: skip
-    return image.image_id, said
+    return image, said
 
 
 def test_many_processes_prepare_an_image_once(odd: Odd, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_many_processes_prepare_an_image_once(odd: Odd, tmp_path: Path) -> None:
         marked = odd.client.images.list(filters={"label": f"clawbench.prepared.source={odd.source}"})
         assert [tag for image in marked for tag in image.tags if "tests__once" in tag] == marked[0].tags
     finally:
-        odd.client.images.remove(results[0][0], force=True)
+        discard(odd.client, results[0][0])
 
 
 KILLED = """
@@ -298,4 +298,4 @@ def test_a_killed_preparation_leaves_nothing_that_counts(odd: Odd, tmp_path: Pat
     assert is_removed(odd.client, left.id)
     image, said = prepare_in_a_process((odd.source, odd.bases["whole"], str(tmp_path)))
     assert said == ["stripping the history"]
-    odd.client.images.remove(image, force=True)
+    discard(odd.client, image)

@@ -134,8 +134,13 @@ def prepared_image(
     try:
         yield image
     finally:
+        discard(client, image)
+
+
+def discard(client: docker.DockerClient, image: PreparedImage) -> None:
+    for name in (image.tag, image.evaluation):
         with suppress(ImageNotFound, APIError):
-            client.images.remove(image.tag, force=True)
+            client.images.remove(name, force=True)
 
 
 def start_tree(client: docker.DockerClient, image: PreparedImage, folder: Path) -> StartTree:

@@ -15,9 +15,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import docker
 from docker.errors import APIError, NotFound
@@ -79,7 +79,6 @@ class Workspace:
     """A running workspace; made by `open_workspace`."""
 
     container: Container
-    _stopped: bool = field(default=False, init=False)
 
     def run(
         self,
@@ -101,7 +100,8 @@ class Workspace:
 
         Raises:
             WorkspaceError: the container ended under the command, and not from within: the engine was
-                restarted or somebody removed it. A command that ends its own container has ended, no more.
+                restarted or somebody removed it; or it had ended before. A command that ends its own container
+                has ended, no more.
         """
         api = client_of(self.container).api
         ended = threading.Event()
@@ -113,14 +113,17 @@ class Workspace:
 
         with ExitStack() as stack:
             sinks = [stack.enter_context(path.open("wb")) for path in logs or ()]
-            execution = api.exec_create(
-                self.container.id,
-                list(command),
-                environment=dict(environment or {}),
-                workdir=workdir or WORKDIR,
-                user="root",
-            )["Id"]
             began = time.monotonic()
+            try:
+                execution = api.exec_create(
+                    self.container.id,
+                    list(command),
+                    environment=dict(environment or {}),
+                    workdir=workdir or WORKDIR,
+                    user="root",
+                )["Id"]
+            except APIError as error:
+                raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
             deadline = threading.Timer(timeout, end)
             deadline.daemon = True
             stack.callback(deadline.cancel)
@@ -130,8 +133,12 @@ class Workspace:
         if ended.is_set():
             self._wait_until_ended()
             return Result(None, stdout, stderr, seconds)
-        code = api.exec_inspect(execution)["ExitCode"]
-        if code in {None, 137} and not self._still_runs():
+        try:
+            code = api.exec_inspect(execution)["ExitCode"]
+            runs = code not in {None, 137} or self._still_runs()
+        except NotFound as error:
+            raise WorkspaceError(f"something outside removed the container under {command[0]}") from error
+        if not runs:
             code = self.container.attrs["State"]["ExitCode"]
             if not self._ended_from_within(since):
                 raise WorkspaceError(

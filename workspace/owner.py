@@ -1,7 +1,7 @@
 """Whose container is this? Labels name the process that made it; the next run removes what has no owner left.
 
-A process is known by machine, pid and start time, so that neither a reused pid nor another machine that
-shares the engine is mistaken for an owner that is gone.
+A process is known by machine, pid and start time, so that neither a reused pid nor another machine (or a
+container with processes of its own) that shares the engine is mistaken for an owner that is gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ KEPT_PREFIX = "kept."
 
 @cache
 def _machine() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    """This boot of this kernel, and what part of its processes can be seen from here: a container's are its own."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
 def _started(pid: int) -> str | None:
