@@ -74,6 +74,31 @@ def test_an_install_is_found_and_a_second_one_has_nothing_to_do(home: Path, whee
     assert "already" in said[0]
 
 
+def test_a_standalone_python_compiles_what_it_will_run(
+    home: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    (tmp_path / "tree" / "bin").mkdir(parents=True)
+    (tmp_path / "tree" / "bin" / python).symlink_to(Path(sys.executable).resolve())
+    monkeypatch.setenv("CLAW_PYTHON_HOME", str(tmp_path / "tree"))
+    install("nanobot", lambda _: None, home)
+    (module,) = home.rglob("nanobot/__init__.py")
+    assert module.parent.parent.parent.name == f"0.3.5-py{python.removeprefix('python')}"
+    assert list(module.parent.glob("__pycache__/__init__.*.pyc"))
+
+
+def test_a_python_that_does_not_run_here_is_no_hindrance(
+    home: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tree" / "bin").mkdir(parents=True)
+    (tmp_path / "tree" / "bin" / "python3.12").touch()
+    monkeypatch.setenv("CLAW_PYTHON_HOME", str(tmp_path / "tree"))
+    said: list[str] = []
+    install("nanobot", said.append, home)
+    assert registry.installed("nanobot")
+    assert any("does not run here" in line for line in said)
+
+
 def test_pip_does_it_where_uv_fails(
     home: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
