@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from workspace.changes import FinalFile
-from workspace.start_tree import StartTree, git
+from workspace.start_tree import StartTree
+from workspace.tree import ancestors, git
 
 _CONVERTING = ("text", "eol", "crlf", "ident", "working-tree-encoding")
 
@@ -22,18 +23,11 @@ class Conversions:
     """The conversions of one start tree."""
 
     def __init__(self, git_dir: Path, start: StartTree, folder: Path) -> None:
-        """Lay out the start commit's attribute files in a folder that holds nothing else."""
+        """Nothing is read yet; the folder, not there yet, takes the start commit's attribute files."""
         self._git_dir = git_dir
         self._start = start
         self._folder = folder
         folder.mkdir()
-        self._any = False
-        for path, entry in start.entries.items():
-            if path.rpartition(b"/")[2] == b".gitattributes" and entry.mode != "120000":
-                target = folder / os.fsdecode(path)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(start.read(entry.object_id))
-                self._any = True
 
     def stored_as(self, paths: Iterable[bytes], files: Mapping[bytes, FinalFile]) -> dict[bytes, str]:
         """The object ids of the stored form, for those of some tracked paths where that is exact.
@@ -55,12 +49,26 @@ class Conversions:
         return found
 
     def _converted(self, paths: Iterable[bytes]) -> set[bytes]:
-        feed = b"".join(path + b"\0" for path in paths)
-        if not self._any or not feed:
+        paths = set(paths)
+        if not self._lay_out({b"", *(ancestor for path in paths for ancestor in ancestors(path))}):
             return set()
+        feed = b"".join(path + b"\0" for path in paths)
         fields = self._git("check-attr", "-z", "--stdin", *_CONVERTING, stdin=feed).split(b"\0")[:-1]
         rows = zip(fields[::3], fields[2::3], strict=True)
         return {path for path, value in rows if value not in (b"unspecified", b"unset")}
+
+    def _lay_out(self, places: Iterable[bytes]) -> bool:
+        """Write the attribute files of some folders; False where there is none."""
+        any_there = False
+        for place in places:
+            path = place + b"/.gitattributes" if place else b".gitattributes"
+            entry = self._start.entries.get(path)
+            if entry is not None and entry.mode != "120000":
+                target = self._folder / os.fsdecode(path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self._start.read(entry.object_id))
+                any_there = True
+        return any_there
 
     def _stored(self, path: bytes, content: bytes) -> str:
         """The object of a path's stored form; empty where the bytes are none of the path's encoding."""

@@ -12,17 +12,17 @@ import itertools
 import os
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
 from workspace.archive import client_of, kind, open_archive
-from workspace.start_tree import GITLINK, StartTree
+from workspace.start_tree import StartTree
+from workspace.tree import GITLINK
 
 _LAYER = "/clawbench-layer"
 
@@ -68,6 +68,7 @@ class ChangeReader:
         self._changes = Changes()
         self._folders: set[bytes] = set()
         self._whiteouts: set[bytes] = set()
+        self._taken: set[bytes] = set()
         self._numbers = itertools.count()
 
     def read(self) -> Changes:
@@ -89,7 +90,7 @@ class ChangeReader:
                 self._changes.deleted = set(self._start.entries)
             elif root == "directory":
                 self._take_all(holder, place)
-                self._find_hidden()
+                return self._find_hidden()
             return True
         return False
 
@@ -98,10 +99,11 @@ class ChangeReader:
         self._changes = Changes(deleted=set(self._start.entries))
         self._folders.clear()
         self._whiteouts.clear()
+        self._taken.clear()
         with suppress(NotFound):
             self._take_all(self._container, f"{self._workdir}/.")
-        submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
-        self._changes.deleted -= submodules & self._folders
+        entries = self._start.entries
+        self._changes.deleted -= {path for path in self._folders & set(entries) if entries[path].mode == GITLINK}
         for path in self._start.untracked & set(self._changes.files):
             del self._changes.files[path]  # the image's own, as far as can be told
 
@@ -122,14 +124,22 @@ class ChangeReader:
         for path, first in links.items():
             self._take_link(path, first)
         self._take_links_to_git(container, place, links)
-        self._changes.deleted |= {
-            path
-            for path in self._folders & self._start.entries.keys()
-            if self._start.entries[path].mode != GITLINK
-        }
+        self._note_deleted()
+
+    def _note_deleted(self) -> None:
+        """What the start tree had where something else is now, or nothing."""
+        entries = self._start.entries
+        entries.load(self._taken | self._folders)
+        for path in self._taken:
+            self._changes.deleted |= entries.below(path)  # gone, or a folder may have been there
+        for path in self._folders:
+            entry = entries.get(path)
+            if entry is not None and entry.mode != GITLINK:
+                self._changes.deleted.add(path)
 
     def _take(self, archive: tarfile.TarFile, path: bytes, member: tarfile.TarInfo) -> None:
         """Take what is no folder and no second name."""
+        self._taken.add(path)
         if member.ischr() and (member.devmajor, member.devminor) == (0, 0):
             self._whiteouts.add(path)
         elif is_of_git(path):
@@ -138,7 +148,6 @@ class ChangeReader:
             self._changes.files[path] = self._content(archive, member)
         else:
             self._changes.special.add(path)
-        self._changes.deleted |= self._below(path)  # gone, or a folder may have been there
 
     def _take_link(self, path: bytes, first: bytes) -> None:
         """Take a second name of a file, a pipe or a whiteout, all of which may have several."""
@@ -149,7 +158,7 @@ class ChangeReader:
             self._changes.files[path] = self._changes.files[first]
         elif first in self._changes.special:
             self._changes.special.add(path)
-        self._changes.deleted |= self._below(path)
+        self._taken.add(path)
 
     def _take_links_to_git(self, container: Container, place: str, links: Mapping[bytes, bytes]) -> None:
         """Take second names whose first one lies in a `.git`, of which nothing was kept: read that once more."""
@@ -184,41 +193,37 @@ class ChangeReader:
                 shutil.copyfileobj(source, target)
         return FinalFile("100755" if member.mode & 0o100 else "100644", content)
 
-    def _find_hidden(self) -> None:
+    def _find_hidden(self) -> bool:
         """Folders that were removed and made again hide all that the start tree had in them.
 
         The layer marks them where only its host can read it, so the final tree is asked: one path of the start
         tree that the layer says nothing of is there in every folder but those.
+
+        Returns:
+            False where it can't be told, because the engine takes no name of those that could be asked for.
         """
+        entries = self._start.entries
         said = {*self._changes.files, *self._changes.deleted, *self._changes.special, *self._folders}
         for folder in sorted({b"", *self._folders}, key=len):
-            silent = next((path for path in self._children(folder) if path not in said), None)
-            if silent is None or kind(self._container, f"{self._workdir}/{os.fsdecode(silent)}") is not None:
+            silent = [path for path in entries.children(folder) if path not in said]
+            if not silent:
                 continue
-            hidden = {path for path in self._below(folder) if path not in self._changes.files}
-            self._changes.deleted |= hidden
-            said |= hidden
+            asked = next((path for path in silent if _is_utf8(path)), None)
+            if asked is None:
+                return False
+            if kind(self._container, f"{self._workdir}/{os.fsdecode(asked)}") is None:
+                hidden = entries.below(folder) - set(self._changes.files)
+                self._changes.deleted |= hidden
+                said |= hidden
+        return True
 
-    @cached_property
-    def _tree(self) -> dict[bytes, tuple[set[bytes], set[bytes]]]:
-        """For each folder of the start tree: what is directly in it, and every file below it."""
-        tree: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
-        for path in self._start.entries:
-            child = path
-            for folder in (*ancestors(path), b""):
-                children, below = tree.setdefault(folder, (set(), set()))
-                children.add(child)
-                below.add(path)
-                child = folder
-        return tree
 
-    def _children(self, folder: bytes) -> Iterable[bytes]:
-        return sorted(self._tree.get(folder, (set(), set()))[0])
-
-    def _below(self, path: bytes) -> set[bytes]:
-        """The start tree's files at and below a path."""
-        itself = {path} if path in self._start.entries else set()
-        return itself | self._tree.get(path, (set(), set()))[1]
+def _is_utf8(path: bytes) -> bool:
+    try:
+        path.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_of_git(path: bytes) -> bool:
@@ -264,9 +269,3 @@ def _holding(container: Container, layer: str) -> Iterator[Container]:
     finally:
         with suppress(NotFound):
             holder.remove(force=True, v=True)
-
-
-def ancestors(path: bytes) -> Iterator[bytes]:
-    """The folders that a path lies in, the nearest first; the repository itself is not one of them."""
-    while path := path.rpartition(b"/")[0]:
-        yield path

@@ -12,6 +12,7 @@ git can't hold, and the claw's own droppings.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -25,13 +26,13 @@ from pathlib import Path
 from docker.models.containers import Container
 
 from workspace.attributes import Conversions
-from workspace.changes import ChangeReader, Changes, FinalFile, ancestors
+from workspace.changes import ChangeReader, Changes, FinalFile
 from workspace.errors import ExportError
-from workspace.ignore import IgnoreRules, matching
+from workspace.ignore import ignored, matching
 from workspace.prepare import WORKDIR
-from workspace.start_tree import GITLINK, Entry, StartTree, git
+from workspace.start_tree import StartTree
+from workspace.tree import GITLINK, GONE, Entry, ancestors, git
 
-_GONE = Entry("0", "0" * 40)
 _LeftOut = list[tuple[str, set[bytes]]]
 """Reasons, each with the paths that were left out for it."""
 _REFUSED = re.compile(rb"(\.git|git~1)[. ]*([:\\].*)?", re.IGNORECASE | re.DOTALL)
@@ -127,7 +128,7 @@ class _Exporter:
             dropped += _summarised(paths - droppings.keys(), reason)
         final = self._final_entries(changes)
         tree, raw = self._difference(final)
-        self._check(raw, tree)
+        self._check(raw, final)
         kept = {path: entry for path, entry in final.items() if path not in droppings}
         _, patch = self._difference(kept) if droppings else (tree, raw)
         saved = _save(droppings, save_droppings_to)
@@ -148,15 +149,15 @@ class _Exporter:
         return {path: changes.files[path] for path in found}
 
     def _leave_out_ignored(self, changes: Changes) -> _LeftOut:
-        rules = IgnoreRules(self._git_dir, self._start, changes, self._scratch / "rules")
-        ignored = rules({path for path in changes.files if path not in self._start.entries})
-        for path in ignored:
+        new = {path for path in changes.files if path not in self._start.entries}
+        left_out = ignored(self._git_dir, self._start, changes, new, self._scratch / "rules")
+        for path in left_out:
             del changes.files[path]
-        return [("ignored by the repository's own rules", ignored)]
+        return [("ignored by the repository's own rules", left_out)]
 
     def _leave_out_unfit(self, changes: Changes) -> _LeftOut:
         """Take out what no patch against the start commit can carry."""
-        submodules = {path for path, entry in self._start.entries.items() if entry.mode == GITLINK}
+        entries = self._start.entries
         # a repository inside the image's is told as one folder
         untracked = {path.rstrip(b"/") for path in self._start.untracked}
         in_use = {folder for path in untracked for folder in ancestors(path)}
@@ -170,7 +171,7 @@ class _Exporter:
                 reason = "git refuses the name, which other systems take for .git"
             elif path.rpartition(b"/")[2].lower() == b".gitmodules" and file.mode == "120000":
                 reason = "git takes no link as .gitmodules"
-            elif lineage & submodules:
+            elif any((entry := entries.get(step)) and entry.mode == GITLINK for step in lineage):
                 reason = "inside a submodule, which is a repository of its own"
             elif lineage & untracked or path in in_use:
                 reason = "a file of the image that no commit knows is there: a patch can't change it"
@@ -193,7 +194,7 @@ class _Exporter:
         for path, object_id in conversions.stored_as(touched, changes.files).items():
             entries[path] = Entry(entries[path].mode, object_id)
         final = {path: entry for path, entry in entries.items() if known.get(path) != entry}
-        return {**dict.fromkeys(changes.deleted, _GONE), **final}
+        return {**dict.fromkeys(changes.deleted, GONE), **final}
 
     def _difference(self, final: dict[bytes, Entry]) -> tuple[str, bytes]:
         """The tree with these entries, and the patch to it, which is always UTF-8."""
@@ -207,14 +208,13 @@ class _Exporter:
         return tree, patch
 
     def _tree(self, final: dict[bytes, Entry]) -> str:
-        index = self._scratch / "index"
-        index.unlink(missing_ok=True)
-        git(self._git_dir, "read-tree", self._start.tree, index=index)
-        # what goes away goes first: a file may stand where a folder was
-        rows = sorted(final.items(), key=lambda item: item[1] != _GONE)
-        feed = b"".join(f"{entry.mode} {entry.object_id}\t".encode() + path + b"\0" for path, entry in rows)
-        git(self._git_dir, "update-index", "-z", "--index-info", stdin=feed, index=index)
-        return git(self._git_dir, "write-tree", index=index).decode().strip()
+        """The tree with these entries: new objects for the folders that change, and no others."""
+        folder = Path(tempfile.mkdtemp(dir=self._scratch))
+        count = itertools.count()
+        tree = self._start.entries.changed(final, lambda content: _keep(folder / str(next(count)), content))
+        names = "".join(f"{path}\n" for path in folder.iterdir()).encode()
+        git(self._git_dir, "hash-object", "-t", "tree", "-w", "--literally", "--stdin-paths", stdin=names)
+        return tree
 
     def _diff(self, before: str, after: str, *, binary: bool = False) -> bytes:
         attributes = self._scratch / "binary-attributes"
@@ -237,7 +237,7 @@ class _Exporter:
         }
 
     def _is_utf8(self, path: bytes, entry: Entry) -> bool:
-        sides = [side for side in (self._start.entries.get(path), entry) if side and side != _GONE]
+        sides = [side for side in (self._start.entries.get(path), entry) if side and side != GONE]
         try:
             for side in sides:
                 git(self._git_dir, "cat-file", "blob", side.object_id).decode()
@@ -245,15 +245,32 @@ class _Exporter:
             return False
         return True
 
-    def _check(self, patch: bytes, tree: str) -> None:
-        """Apply the uncleaned patch to the start tree: it must give the final tree exactly."""
+    def _check(self, patch: bytes, final: dict[bytes, Entry]) -> None:
+        """Apply the uncleaned patch to the start tree: it must give the final tree exactly.
+
+        It is applied to the start tree's entries of the paths that it is about, which are all that it can touch.
+        """
         index = self._scratch / "check"
-        git(self._git_dir, "read-tree", self._start.tree, index=index)
+        before = {path: entry for path in final if (entry := self._start.entries.get(path))}
+        rows = (f"{entry.mode} {entry.object_id}\t".encode() + path + b"\0" for path, entry in before.items())
+        git(self._git_dir, "update-index", "-z", "--index-info", stdin=b"".join(rows), index=index)
         if patch:
             git(self._git_dir, "apply", "--cached", "--whitespace=nowarn", "-", stdin=patch, index=index)
-        applied = git(self._git_dir, "write-tree", index=index).decode().strip()
-        if applied != tree:
-            raise ExportError(f"the exported patch gives tree {applied}, but the agent left {tree}")
+        applied = {}
+        for row in git(self._git_dir, "ls-files", "-s", "-z", index=index).split(b"\0")[:-1]:
+            head, _, path = row.partition(b"\t")
+            mode, object_id, _ = head.decode().split(" ")
+            applied[path] = Entry(mode, object_id)
+        wanted = {path: entry for path, entry in final.items() if entry != GONE}
+        if applied != wanted:
+            wrong = sorted(path for path in {*applied, *wanted} if applied.get(path) != wanted.get(path))
+            raise ExportError(
+                f"the exported patch does not give what the agent left: {', '.join(map(quoted, wrong))}"
+            )
+
+
+def _keep(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
 
 
 def _save(droppings: dict[bytes, FinalFile], folder: Path) -> tuple[str, ...]:

@@ -11,35 +11,30 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from workspace.changes import Changes
-from workspace.start_tree import StartTree, git
+from workspace.start_tree import StartTree
+from workspace.tree import ancestors, git
 
 
-class IgnoreRules:
-    """The rules of one final tree."""
+def ignored(git_dir: Path, start: StartTree, changes: Changes, paths: set[bytes], folder: Path) -> set[bytes]:
+    """Those of some paths that the repository ignores.
 
-    def __init__(self, git_dir: Path, start: StartTree, changes: Changes, folder: Path) -> None:
-        """Lay out the rule files in a folder that holds nothing else.
-
-        Args:
-            git_dir: a repository whose `info/exclude` is the image's.
-            start: the start tree.
-            changes: what the agent left.
-            folder: not there yet.
-        """
-        self._git_dir = git_dir
-        self._folder = folder
-        folder.mkdir()
-        for path, entry in start.entries.items():
-            # git follows no link for its rules
-            if _is_rule(path) and entry.mode != "120000" and path not in changes.deleted:
-                _write(folder, path, start.read(entry.object_id))
-        for path, file in changes.files.items():
-            if _is_rule(path) and file.mode != "120000":
-                _write(folder, path, file.content.read_bytes())
-
-    def __call__(self, paths: set[bytes]) -> set[bytes]:
-        """Those of some paths, none of them tracked, that are ignored."""
-        return _ask(self._git_dir, self._folder, paths)
+    Args:
+        git_dir: a repository whose `info/exclude` is the image's.
+        start: the start tree.
+        changes: what the agent left.
+        paths: none of them tracked.
+        folder: not there yet; takes the rule files.
+    """
+    folder.mkdir()
+    for place in {b"", *(ancestor for path in paths for ancestor in ancestors(path))}:
+        path = place + b"/.gitignore" if place else b".gitignore"
+        file, entry = changes.files.get(path), start.entries.get(path)
+        # git follows no link for its rules
+        if file is not None and file.mode != "120000":
+            _write(folder, path, file.content.read_bytes())
+        elif file is None and entry is not None and entry.mode != "120000" and path not in changes.deleted:
+            _write(folder, path, start.read(entry.object_id))
+    return _ask(git_dir, folder, paths)
 
 
 def matching(git_dir: Path, patterns: Sequence[str], paths: set[bytes], folder: Path) -> set[bytes]:
@@ -67,10 +62,6 @@ def _ask(git_dir: Path, work_tree: Path, paths: Iterable[bytes]) -> set[bytes]:
     # 1 says that none is ignored
     told = git(git_dir, "check-ignore", "-z", "--stdin", "--no-index", stdin=feed, work_tree=work_tree, ok=(0, 1))
     return {path.removeprefix(b"./") for path in told.split(b"\0")[:-1]}
-
-
-def _is_rule(path: bytes) -> bool:
-    return path.rpartition(b"/")[2] == b".gitignore"
 
 
 def _write(folder: Path, path: bytes, content: bytes) -> None:

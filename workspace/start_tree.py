@@ -7,12 +7,10 @@ can't differ from what the commit says.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -20,64 +18,8 @@ import docker
 from filelock import FileLock
 
 from workspace.archive import open_archive
-from workspace.errors import ExportError
 from workspace.prepare import WORKDIR, PreparedImage, run_script, script, throwaway
-
-GITLINK = "160000"
-"""The mode of a submodule's entry: its files are in another repository."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A path's content in a tree as git tells it."""
-
-    mode: str
-    object_id: str
-
-
-def git(
-    directory: Path,
-    *arguments: str,
-    stdin: bytes | None = None,
-    index: Path | None = None,
-    work_tree: Path | None = None,
-    config: Mapping[str, str] | None = None,
-    ok: Iterable[int] = (0,),
-) -> bytes:
-    """Run the host's git on a bare repository, blind to every configuration but what is given.
-
-    Raises:
-        ExportError: it ended with a code that is not in `ok`.
-    """
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": "/nonexistent",
-        "LC_ALL": "C",
-        "GIT_DIR": str(directory),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-    }
-    if index is not None:
-        environment["GIT_INDEX_FILE"] = str(index)
-    if work_tree is not None:
-        environment["GIT_WORK_TREE"] = str(work_tree)
-    # names that only other systems can't have are names all the same
-    settings = {"core.protectNTFS": "false", "core.protectHFS": "false", **(config or {})}
-    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    done = subprocess.run(
-        ["git", *options, *arguments],
-        input=stdin,
-        stdin=subprocess.DEVNULL if stdin is None else None,
-        capture_output=True,
-        env=environment,
-        cwd=work_tree or directory,
-        check=False,
-    )
-    if done.returncode not in tuple(ok):
-        raise ExportError(f"git {arguments[0]} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
-    return done.stdout
+from workspace.tree import TreeEntries, git
 
 
 class StartTree:
@@ -133,14 +75,9 @@ class StartTree:
         return (self._folder / "tree").read_text().strip()
 
     @cached_property
-    def entries(self) -> dict[bytes, Entry]:
-        """Every path of the tree with its mode and object id (submodules included, mode 160000)."""
-        found = {}
-        for row in git(self.repository, "ls-tree", "-r", "-z", self.tree).split(b"\0")[:-1]:
-            head, _, path = row.partition(b"\t")
-            mode, _, object_id = head.decode().split(" ")
-            found[path] = Entry(mode, object_id)
-        return found
+    def entries(self) -> TreeEntries:
+        """The tree's files by path."""
+        return TreeEntries(self.repository, self.tree)
 
     @cached_property
     def untracked(self) -> frozenset[bytes]:
