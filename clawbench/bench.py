@@ -17,7 +17,7 @@ from clawbench.progress import Progress
 from clawbench.settings import Settings
 from gateway.client import GatewayClient
 from records.run import RunDirectory
-from workspace.container import Limits
+from workspace.container import Limits, ended_from_within
 from workspace.errors import WorkspaceError
 
 
@@ -79,6 +79,10 @@ class Bench:
     def progress(self) -> Progress:
         """Where this worker tells what it is doing."""
         return Progress(self.run.path, self.worker, self.tell)
+
+    def ended_from_within(self, container_id: str, since: float) -> bool:
+        """See `workspace.container.ended_from_within`."""
+        return ended_from_within(self.client, container_id, since)
 
     @property
     def home(self) -> Path:

@@ -180,6 +180,7 @@ class Case:
                     timeout=self.bench.settings.eval_timeout,
                     folder=self.folder.path / "evaluation",
                     labels=self.labels,
+                    ended_from_within=self.bench.ended_from_within,
                 )
         outcome = outcome_of(Ending(export["ending"]), judgement.verdict)
         self._finish(outcome, export, judgement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import docker
@@ -15,6 +16,7 @@ from evaluation.harness import judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Verdict
+from workspace.container import ended_from_within
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, prepare, run_script, throwaway
 
@@ -120,5 +122,6 @@ def _verdict(
             timeout=600,
             folder=Path(folder) / "evaluation",
             labels=marks,
+            ended_from_within=partial(ended_from_within, client),
         )
     return judgement.verdict

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -61,6 +61,7 @@ def judge(
     timeout: float,
     folder: Path,
     labels: Mapping[str, str],
+    ended_from_within: Callable[[str, float], bool],
 ) -> Judgement:
     """Let the official harness judge a patch in a container of its own.
 
@@ -73,6 +74,8 @@ def judge(
         timeout: seconds for the tests.
         folder: takes the harness's own logs and report; what an earlier judgement left there goes.
         labels: for the evaluation's container.
+        ended_from_within: tells of a container's id, and a time at which it ran, whether its own processes
+            ended it. Tests that do so have not passed; any other end of the container says nothing of them.
 
     Raises:
         EvaluationError: no verdict came about.
@@ -85,7 +88,8 @@ def judge(
     shutil.rmtree(folder, ignore_errors=True)
     # the container's name carries this id: no two judgements on one machine share it
     run_id = sha256(f"{folder}{os.getpid()}{time.time_ns()}{patch}".encode()).hexdigest()[:16]
-    began = time.monotonic()
+    began, since = time.monotonic(), time.time()
+    watched = _Client(client, labels)
     with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
         talk = Path(scratch) / "harness.txt"
         with chdir(scratch), talk.open("w") as sink, redirect_stdout(sink):
@@ -98,6 +102,13 @@ def judge(
             )
         _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)
     seconds = time.monotonic() - began
+    created = watched.containers.created
+    if (
+        _END_OF_TESTS not in _text(folder / "test_output.txt")
+        and created
+        and ended_from_within(created[-1], since)
+    ):
+        return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests ended their own container")
     if result is None:
         return _without_report(folder, seconds)
     return _with_report(result[1][instance.instance_id], folder, seconds)
@@ -109,9 +120,13 @@ class _Containers:
     def __init__(self, client: docker.DockerClient, labels: Mapping[str, str]) -> None:
         self._containers = client.containers
         self._labels = dict(labels)
+        self.created: list[str] = []
 
     def create(self, **settings: Any) -> Any:
-        return self._containers.create(**settings, init=True, labels=self._labels)
+        added = {"init": True, "labels": self._labels, "use_config_proxy": False}
+        container = self._containers.create(**settings, **added)
+        self.created.append(str(container.id))
+        return container
 
     def get(self, name: str) -> Any:
         return self._containers.get(name)

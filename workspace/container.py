@@ -140,7 +140,7 @@ class Workspace:
             raise WorkspaceError(f"something outside removed the container under {command[0]}") from error
         if not runs:
             code = self.container.attrs["State"]["ExitCode"]
-            if not self._ended_from_within(since):
+            if not ended_from_within(client_of(self.container), str(self.container.id), since):
                 raise WorkspaceError(
                     f"the container ended under {command[0]} (exit code {code}): the engine was restarted, or "
                     "something outside ended it. Run the same command again."
@@ -155,17 +155,6 @@ class Workspace:
                 return False
             time.sleep(0.1)
         return True
-
-    def _ended_from_within(self, since: float) -> bool:
-        """Whether the container's own processes (or its memory) ended it, by the engine's record of events.
-
-        An end from outside is told there as a kill; a restarted engine remembers nothing.
-        """
-        told = client_of(self.container).events(
-            since=int(since), until=int(time.time()) + 1, decode=True, filters={"container": self.container.id}
-        )
-        actions = {event["Action"] for event in told}
-        return "die" in actions and not actions & {"kill", "stop", "destroy"}
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
         """Write files below a folder, making folders on the way."""
@@ -215,6 +204,22 @@ class Workspace:
 
     def _wait_until_ended(self) -> None:
         self.container.wait(timeout=60)
+
+
+def ended_from_within(client: docker.DockerClient, container_id: str, since: float) -> bool:
+    """Whether a container's own processes ended it (or their memory did), by the engine's record of events.
+
+    An end from outside is told there as a kill before the end; a restarted engine remembers neither.
+
+    Args:
+        client: the engine.
+        container_id: of a container that runs no more, removed or not.
+        since: a time (seconds since the epoch) at which it ran.
+    """
+    until = int(time.time()) + 1
+    told = client.events(since=int(since), until=until, decode=True, filters={"container": container_id})
+    actions = [event["Action"] for event in told if event["Action"] in {"kill", "stop", "die"}]
+    return actions[:1] == ["die"]
 
 
 def _collect(
