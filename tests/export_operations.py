@@ -206,9 +206,9 @@ LARGE = """
 mkdir /thelib; cd /thelib; git init -q -b main; echo one >lib.c; mkdir in
 echo in >in/f; git add -A; git commit -qm one
 mkdir /testbed; cd /testbed; git init -q -b main
-for n in $(seq 40); do mkdir -p pkg$n/sub; for m in $(seq 60); do echo $n $m >pkg$n/sub/f$m; done; done
+for n in $(seq 40); do mkdir -p pkg$n/sub; for m in $(seq 25); do echo $n $m >pkg$n/sub/f$m; done; done
 git -c protocol.file.allow=always submodule --quiet add /thelib third/lib
 git add -A; git commit -qm base; rm -rf /thelib
 git rev-parse HEAD
 """
-"""A repository of 2,400 files and a submodule."""
+"""A repository of 1,000 files and a submodule."""

@@ -39,6 +39,7 @@ GIT_AUTHOR_DATE='2019-01-01T00:00:00Z' GIT_COMMITTER_DATE='2019-01-01T00:00:00Z'
 git branch early "$(cat /tmp/early)"
 git update-ref refs/remotes/origin/main "$(fix remote)"
 git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main
+git tag v1 "$base~1"; git tag -a -m one v1.0 "$base~2"
 git tag v2 "$(fix tag)"; git tag -a -m FIX-annotated v3 "$(fix annotated)"
 git notes add -m FIX-note "$base"
 git replace "$base~1" "$(fix replace "$base~2")"
@@ -135,3 +136,25 @@ def planted(start_commit: str, tree: str) -> dict[str, dict[str, bytes]]:
         "a blob in the submodule": {f"third/lib/{name}": data for name, data in loose("blob", b"FIX")[1].items()},
         "a tag in the submodule": {"third/lib/.git/refs/tags/v1": start},
     }
+
+
+ALL_BYTES = """
+for repository in /testbed /testbed/third/lib; do
+    cd "$repository"; git cat-file --batch-all-objects --batch; find .git -type f -exec cat {} +
+done
+"""
+FIND_FIX = f"({ALL_BYTES}) >/tmp/all; grep -a -o 'FIX-[a-z-]*' /tmp/all | sort -u; rm /tmp/all"
+ON_DISK = "grep -r -a -l FIX- /opt /srv /review /root /tmp /home /var/tmp /testbed 2>/dev/null || true"
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path[:0] = [{tests!r}, {root!r}]
+import workspace.prepare
+from test_prepare import prepare_in_a_process
+def stop(*arguments, **names):
+    print("here", flush=True)
+    time.sleep(1000)
+workspace.prepare.{function} = stop
+prepare_in_a_process(({source!r}, {base!r}, {locks!r}))
+"""

@@ -26,7 +26,7 @@ from workspace.export import Export
 pytestmark = pytest.mark.docker
 
 THOROUGH = "CLAWBENCH_EXPORT_EXAMPLES" in os.environ
-EXAMPLES = int(os.environ.get("CLAWBENCH_EXPORT_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("CLAWBENCH_EXPORT_EXAMPLES", "10"))
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def requests_for(bench: Bench, script: str) -> int:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """2,400 files and a submodule."""
+    """1,000 files and a submodule."""
     with made(tmp_path_factory.mktemp("large"), LARGE) as bench:
         yield bench
 

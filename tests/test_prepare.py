@@ -15,7 +15,7 @@ from pathlib import Path
 import docker
 import pytest
 from docker.models.containers import Container
-from prepare_world import LEAKY, ODD, planted
+from prepare_world import FIND_FIX, KILLED, LEAKY, ODD, ON_DISK, planted
 from workspace_fixtures import RUN_ID, built, container_of, discard, engine, is_removed, prepared_image, sh
 
 from workspace.errors import PreparationError
@@ -51,15 +51,6 @@ def leaky(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leaky]:
 def inside(leaky: Leaky) -> Iterator[Container]:
     with container_of(leaky.client, leaky.image.image_id) as container:
         yield container
-
-
-ALL_BYTES = """
-for repository in /testbed /testbed/third/lib; do
-    cd "$repository"; git cat-file --batch-all-objects --batch; find .git -type f -exec cat {} +
-done
-"""
-FIND_FIX = f"({ALL_BYTES}) >/tmp/all; grep -a -o 'FIX-[a-z-]*' /tmp/all | sort -u; rm /tmp/all"
-ON_DISK = "grep -r -a -l FIX- /opt /srv /review /root /tmp /home /var/tmp /testbed 2>/dev/null || true"
 
 
 def test_the_source_leaks_in_every_way(leaky: Leaky) -> None:
@@ -140,6 +131,26 @@ def test_the_prepared_image_carries_no_traces_of_ours(inside: Container, leaky: 
     assert not any(image.labels.get(name) for name in (OWNER, RUN, CASE))
     assert Proof.from_labels(image.labels) == leaky.image.proof
     assert sh(inside, "ls -d /clawbench /tmp/* 2>/dev/null || true") == ""
+
+
+def test_the_evaluation_image_has_the_past_s_own_tags_and_nothing_of_a_fix(leaky: Leaky) -> None:
+    with container_of(leaky.client, leaky.image.evaluation) as container:
+        assert sh(container, "cd /testbed; git tag").split() == ["v1", "v1.0"]
+        assert sh(container, "cd /testbed; git describe --tags HEAD~1").startswith("v1-1-g")
+        assert sh(container, FIND_FIX) == ""
+        held = sh(container, "cd /testbed; git cat-file --batch-all-objects --batch-check='%(objectname)'").split()
+        assert len(held) == leaky.image.proof.objects
+        assert sh(container, "cd /testbed; git rev-parse HEAD; git status --porcelain").split("\n") == [
+            leaky.start, "?? stray.txt"
+        ]  # fmt: skip
+        assert sh(container, "ls -d /clawbench /tmp/* 2>/dev/null || true") == ""
+    image, source = (
+        leaky.client.images.get(name).attrs["Config"] for name in (leaky.image.evaluation, leaky.source)
+    )
+    assert [image[name] or [] for name in ("Cmd", "Entrypoint")] == [
+        source[name] or [] for name in ("Cmd", "Entrypoint")
+    ]
+    assert not any(image["Labels"].get(name) for name in (OWNER, RUN, CASE))
 
 
 # -- images that are not as they should be ----------------------------------------------------------------------
@@ -260,23 +271,10 @@ def test_many_processes_prepare_an_image_once(odd: Odd, tmp_path: Path) -> None:
         assert len({image for image, _ in results}) == 1
         assert sum(len(said) for _, said in results) == 1
         marked = odd.client.images.list(filters={"label": f"clawbench.prepared.source={odd.source}"})
-        assert [tag for image in marked for tag in image.tags if "tests__once" in tag] == marked[0].tags
+        tags = [tag for image in marked for tag in image.tags if "tests__once" in tag]
+        assert sorted(tags) == [results[0][0].evaluation, results[0][0].tag]
     finally:
         discard(odd.client, results[0][0])
-
-
-KILLED = """
-import sys, time
-from pathlib import Path
-sys.path[:0] = [{tests!r}, {root!r}]
-import workspace.prepare
-from test_prepare import prepare_in_a_process
-def stop(*arguments, **names):
-    print("here", flush=True)
-    time.sleep(1000)
-workspace.prepare.{function} = stop
-prepare_in_a_process(({source!r}, {base!r}, {locks!r}))
-"""
 
 
 @pytest.mark.parametrize("function", ["run_script", "_commit", "verify"])
