@@ -2,7 +2,7 @@
 
 What this adds is around it, not in it: a folder of its own for every judgement, because the harness returns an
 old verdict for a run id, model and instance that it has seen; containers with an init, without which it waits 15
-seconds for each to stop; labels, by which leftovers of a killed run are found.
+seconds for each to stop; labels, by which leftovers of a killed run are found; one stream for a script's output.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ def judge(
 
     prediction = {"instance_id": instance.instance_id, "model_name_or_path": model_name, "model_patch": patch}
     spec = make_test_spec({**instance.model_dump(), "image": image})
+    # The markers that bracket the results are traced on stderr while most test tools write to stdout, and the
+    # engine keeps no order between the two: results could come to lie outside, and go uncounted.
+    spec.eval_script_list.insert(0, "exec 2>&1")
     shutil.rmtree(folder, ignore_errors=True)
     # the container's name carries this id: no two judgements on one machine share it
     run_id = sha256(f"{folder}{os.getpid()}{time.time_ns()}{patch}".encode()).hexdigest()[:16]
@@ -93,13 +96,7 @@ def judge(
     with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
         talk = Path(scratch) / "harness.txt"
         with chdir(scratch), talk.open("w") as sink, redirect_stdout(sink):
-            result = run_instance(
-                spec,
-                prediction,
-                _Client(client, labels),
-                run_id,
-                int(timeout),
-            )
+            result = run_instance(spec, prediction, watched, run_id, int(timeout))
         _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)
     seconds = time.monotonic() - began
     created = watched.containers.created
@@ -123,8 +120,9 @@ class _Containers:
         self.created: list[str] = []
 
     def create(self, **settings: Any) -> Any:
-        added = {"init": True, "labels": self._labels, "use_config_proxy": False}
-        container = self._containers.create(**settings, **added)
+        # a proxy of the user's may carry a password
+        settings |= {"init": True, "labels": self._labels, "use_config_proxy": False}
+        container = self._containers.create(**settings)
         self.created.append(str(container.id))
         return container
 

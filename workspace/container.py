@@ -207,19 +207,22 @@ class Workspace:
 
 
 def ended_from_within(client: docker.DockerClient, container_id: str, since: float) -> bool:
-    """Whether a container's own processes ended it (or their memory did), by the engine's record of events.
+    """Whether a container's own processes (or their memory) ended the last command in it, and maybe all of it.
 
-    An end from outside is told there as a kill before the end; a restarted engine remembers neither.
+    The engine's record of events tells: an end from outside is a kill or a stop there, before the command's end;
+    a restarted engine remembers nothing.
 
     Args:
         client: the engine.
-        container_id: of a container that runs no more, removed or not.
+        container_id: of a container that was found ended, or removed by now.
         since: a time (seconds since the epoch) at which it ran.
     """
     until = int(time.time()) + 1
     told = client.events(since=int(since), until=until, decode=True, filters={"container": container_id})
-    actions = [event["Action"] for event in told if event["Action"] in {"kill", "stop", "die"}]
-    return actions[:1] == ["die"]
+    actions = [event["Action"] for event in told]
+    ends = [number for number, action in enumerate(actions) if action == "exec_die"]
+    kills = [number for number, action in enumerate(actions) if action in {"kill", "stop"}]
+    return bool(ends) and (not kills or ends[-1] < kills[0])
 
 
 def _collect(
