@@ -103,6 +103,10 @@ def built(
         yield name, said.rpartition("\n")[2]
     finally:
         with suppress(ImageNotFound):
+            source = client.images.get(name)
+            for row in client.api.images(filters={"dangling": True}):
+                if row["ParentId"] == source.id:  # left by a preparation that a test killed
+                    client.images.remove(row["Id"], force=True)
             client.images.remove(name, force=True)
 
 
