@@ -7,14 +7,14 @@ seconds for each to stop; labels, by which leftovers of a killed run are found; 
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import chdir, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +27,7 @@ from evaluation.outcomes import Verdict
 
 _PATCH_FAILED = ">>>>> Patch Apply Failed"
 _END_OF_TESTS = ">>>>> End Test Output"
+_TESTS_BEGAN = "Eval script for"
 _TESTS_TIMED_OUT = "Test timed out after"
 
 
@@ -43,7 +44,6 @@ class Judgement:
     failing_tests: tuple[str, ...] = ()
     """Expected tests that did not pass, F2P first."""
     detail: str = ""
-    report: Mapping[str, Any] = field(default_factory=dict)
 
 
 def harness_version() -> str:
@@ -99,16 +99,21 @@ def judge(
             result = run_instance(spec, prediction, watched, run_id, int(timeout))
         _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)
     seconds = time.monotonic() - began
+    if result is None and (early := _ended_early(folder, seconds)) is not None:
+        return early
+    if result is not None and _END_OF_TESTS in _text(folder / "test_output.txt"):
+        return _graded(result[1][instance.instance_id], seconds)
+    # The script goes on after any failing command, so only the end of its shell or container stops it short.
     created = watched.containers.created
-    if (
-        _END_OF_TESTS not in _text(folder / "test_output.txt")
-        and created
-        and ended_from_within(created[-1], since)
-    ):
+    if _TESTS_BEGAN in _text(folder / "run_instance.log") and created and ended_from_within(created[-1], since):
         return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests ended their own container")
-    if result is None:
-        return _without_report(folder, seconds)
-    return _with_report(result[1][instance.instance_id], folder, seconds)
+    log = _text(folder / "run_instance.log").splitlines()
+    told = [line.partition(" - ERROR - ")[2] for line in log if " - ERROR - " in line]
+    why = told[-1][:300] if told else "the tests did not come to their end"
+    raise EvaluationError(
+        f"the official harness gave no verdict: {why} (see {folder / 'run_instance.log'}). "
+        "Run the same command again."
+    )
 
 
 class _Containers:
@@ -149,29 +154,24 @@ def _text(path: Path) -> str:
     return path.read_text(errors="replace") if path.is_file() else ""
 
 
-def _without_report(folder: Path, seconds: float) -> Judgement:
+def _ended_early(folder: Path, seconds: float) -> Judgement | None:
+    """The verdict where the harness has none but its log tells why; else None.
+
+    The log holds the patch as well, so only a line that is the harness's own error counts.
+    """
     log = _text(folder / "run_instance.log")
-    if _PATCH_FAILED in log:
-        said = log.rpartition(_PATCH_FAILED)[2].strip().splitlines()
-        reason = next((line for line in said[1:] if line.strip()), "")
-        return Judgement(Verdict.APPLY_FAILED, seconds, detail=reason.strip()[:300])
-    if _TESTS_TIMED_OUT in log:
+    error = re.search(r"^swebench\S*EvaluationError: Error in evaluation for \S+ (.*)$", log, re.MULTILINE)
+    if error is None:
+        return None
+    if error[1].startswith(_PATCH_FAILED):
+        said = log[error.end() :].strip().partition("\n")[0]
+        return Judgement(Verdict.APPLY_FAILED, seconds, detail=said[:300])
+    if error[1].startswith(_TESTS_TIMED_OUT):
         return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests did not end in time")
-    told = [line.partition(" - ERROR - ")[2] for line in log.splitlines() if " - ERROR - " in line]
-    raise EvaluationError(
-        f"the official harness gave no verdict: {told[-1][:300] if told else 'its log says nothing of it'} "
-        f"(see {folder / 'run_instance.log'}). Run the same command again."
-    )
+    return None
 
 
-def _with_report(report: Mapping[str, Any], folder: Path, seconds: float) -> Judgement:
-    output = _text(folder / "test_output.txt")
-    if _END_OF_TESTS not in output:
-        # The script goes on after any failing command, so only the end of its container stops it short.
-        raise EvaluationError(
-            f"the evaluation's container ended before the tests did (see {folder / 'test_output.txt'}). "
-            "Run the same command again."
-        )
+def _graded(report: Mapping[str, Any], seconds: float) -> Judgement:
     tests = report.get("tests_status", {})
     failing = [
         name for kind in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in tests.get(kind, {}).get("failure", [])
@@ -180,4 +180,4 @@ def _with_report(report: Mapping[str, Any], folder: Path, seconds: float) -> Jud
     if not report["patch_successfully_applied"]:
         detail = str(report.get("infra_failure_reason") or "no test results could be read from the output")
     verdict = Verdict.RESOLVED if report["resolved"] else Verdict.UNRESOLVED
-    return Judgement(verdict, seconds, tuple(failing), detail, json.loads(json.dumps(report)))
+    return Judgement(verdict, seconds, tuple(failing), detail)

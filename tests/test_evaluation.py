@@ -105,6 +105,14 @@ class TestJudge:
         assert judgement.verdict is Verdict.APPLY_FAILED
         assert judgement.detail
 
+    def test_a_patch_that_holds_the_harness_own_words_is_judged_all_the_same(self, verdict_on, instance) -> None:
+        words = ">>>>> Patch Apply Failed", "Test timed out after 1 seconds.", ">>>>> End Test Output"
+        added = "".join(f"+{line}\n" for line in words)
+        head = "diff --git a/NOTES b/NOTES\nnew file mode 100644\n--- /dev/null\n+++ b/NOTES\n@@ -0,0 +1,3 @@\n"
+        note = head + added
+        assert verdict_on(instance.patch + note).verdict is Verdict.RESOLVED
+        assert verdict_on(note).verdict is Verdict.UNRESOLVED
+
     def test_another_patch_never_gets_an_old_verdict(self, verdict_on, instance) -> None:
         assert verdict_on(instance.patch).verdict is Verdict.RESOLVED
         assert verdict_on("this is no patch\n").verdict is Verdict.APPLY_FAILED

@@ -23,7 +23,7 @@ KEPT_PREFIX = "kept."
 
 @cache
 def _machine() -> str:
-    """This boot of this kernel, and which of its processes can be seen from here: a container has its own."""
+    """The kernel's present boot, and which of its processes can be seen from here: a container has its own."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
 
