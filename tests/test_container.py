@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import socket
 import tempfile
@@ -16,6 +17,7 @@ import docker
 import pytest
 from workspace_fixtures import RUN_ID, any_image, built, engine
 
+from workspace.archive import kind
 from workspace.container import GATEWAY_PORT, Keep, Limits, Workspace, open_workspace
 from workspace.errors import WorkspaceError
 from workspace.owner import KEPT_PREFIX, labels
@@ -374,6 +376,30 @@ def test_a_container_that_dies_under_a_command_is_an_error_of_ours(client: docke
         timer.join()
         with pytest.raises(WorkspaceError):
             workspace.run(["true"], timeout=60)
+
+
+@pytest.mark.parametrize("how", ["kill -TERM 1; sleep 60", "kill -9 -1", "kill -9 -1; kill -TERM 1; exit 0"])
+def test_a_command_that_ends_its_own_container_has_ended_no_more(client: docker.DockerClient, how: str) -> None:
+    """Else a claw could turn a failure into an infrastructure error, which does not count."""
+    with opened(client) as workspace:
+        result = workspace.run(["sh", "-c", how], timeout=60)
+        assert not result.timed_out
+        assert kind(workspace.container, "/testbed") == "directory", "what it left can be exported"
+
+
+def test_a_proxy_of_the_users_gets_into_no_container(
+    client: docker.DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxies = {"default": {"httpProxy": "http://user:secret@192.0.2.1:3128", "httpsProxy": "http://192.0.2.1"}}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    theirs = docker.from_env()
+    try:
+        assert theirs.api._proxy_configs, "the client read it"
+        with opened(theirs) as workspace:
+            assert "192.0.2.1" not in told(workspace, "env")
+    finally:
+        theirs.close()
 
 
 # -- files -----------------------------------------------------------------------------------------------------
