@@ -111,7 +111,7 @@ def judge(
     told = [line.partition(" - ERROR - ")[2] for line in log if " - ERROR - " in line]
     why = told[-1][:300] if told else "the tests did not come to their end"
     raise EvaluationError(
-        f"the official harness gave no verdict: {why} (see {folder / 'run_instance.log'}). "
+        f"the official harness gave no verdict: {why} (see {folder.name}/run_instance.log). "
         "Run the same command again."
     )
 

@@ -108,8 +108,8 @@ class RunDirectory:
 
     def cases(self) -> list[CaseFolder]:
         """Every case that has a folder, by claw and instance: an order that no timing changes."""
-        found = sorted(self.path.glob("*/*/case.json"))
-        return [CaseFolder(path.parent, path.parent.parent.name, path.parent.name) for path in found]
+        marks = [*self.path.glob("*/*/case.json"), *self.path.glob("*/*/metadata.json")]
+        return [CaseFolder(path, path.parent.name, path.name) for path in sorted({mark.parent for mark in marks})]
 
     def note(self, claw: str, instance_id: str, event: str, **more: Any) -> None:
         """Write a transition of a case to the journal."""

@@ -146,6 +146,25 @@ def test_wrong_edits_are_unresolved_in_every_language_and_a_failure_is_five_line
     assert "Traceback" not in run.output
 
 
+def test_eight_workers_on_few_cores_resolve_all_ten(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("eight"), "-n", "8", "-m", "demo", "-k", "nanobot")
+    assert run.counts == {"passed": 10}, run.output
+    assert len({row["instance_id"] for row in run.predictions()}) == len(run.predictions()) == 10
+    assert containers_of(run.folder.name) == []
+
+
+def test_a_claw_that_is_not_installed_is_an_error_that_says_so_and_others_are_not_collected(
+    tmp_path: Path,
+) -> None:
+    home = {"CLAWBENCH_HOME": str(tmp_path / "nothing")}
+    run = run_bench(tmp_path, fresh_id("missing"), "-k", ONE, **home)
+    assert run.counts == {"error": 1}, run.output
+    assert "clawbench install nanobot" in run.output
+    assert "Traceback" not in run.output
+    unnamed = run_bench(tmp_path, fresh_id("unnamed"), "-k", "ledgerlite", "--collect-only", "-q", **home)
+    assert "no tests" in unnamed.output
+
+
 def test_some_hunks_of_several_are_unresolved(tmp_path: Path) -> None:
     run = run_bench(tmp_path, fresh_id("partial"), "-k", ONE, "--model=scripted:partial")
     assert run.outcomes() == {ONE_ID: "unresolved"}
