@@ -17,8 +17,9 @@ from clawbench.progress import Progress
 from clawbench.settings import Settings
 from gateway.client import GatewayClient
 from records.run import RunDirectory
-from workspace.container import Limits, ended_from_within
+from workspace.container import Limits
 from workspace.errors import WorkspaceError
+from workspace.running import ended_from_within
 
 
 def connect() -> docker.DockerClient:
@@ -81,7 +82,7 @@ class Bench:
         return Progress(self.run.path, self.worker, self.tell)
 
     def ended_from_within(self, container_id: str, since: float) -> bool:
-        """See `workspace.container.ended_from_within`."""
+        """See `workspace.running.ended_from_within`."""
         return ended_from_within(self.client, container_id, since)
 
     @property

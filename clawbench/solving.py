@@ -15,9 +15,10 @@ from clawbench.case import Case
 from evaluation.outcomes import Ending
 from gateway.client import GatewayError
 from gateway.models import CaseCounts, CaseSpec
-from workspace.container import GATEWAY_PORT, Keep, Workspace, open_workspace
+from workspace.container import GATEWAY_PORT, Keep, open_workspace
 from workspace.export import Export, export
 from workspace.prepare import WORKDIR
+from workspace.running import Workspace
 from workspace.start_tree import StartTree
 
 _PROVIDER_FAULTS = {

@@ -16,9 +16,9 @@ from evaluation.harness import judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Verdict
-from workspace.container import ended_from_within
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, prepare, run_script, throwaway
+from workspace.running import ended_from_within
 
 
 @dataclass(frozen=True)

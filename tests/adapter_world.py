@@ -25,9 +25,10 @@ from adapters.runtimes import default_home
 from demo.images import TASK_REPO, ensure_image, image_name
 from evaluation.instances import load_instance
 from evaluation.lists import listed_instances
-from workspace.container import GATEWAY_PORT, Keep, Limits, Workspace, open_workspace
+from workspace.container import GATEWAY_PORT, Keep, Limits, open_workspace
 from workspace.owner import labels
 from workspace.prepare import PreparedImage, prepare
+from workspace.running import Workspace
 
 LABELS = labels("adapter-tests")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/of the image/bin"

@@ -18,10 +18,11 @@ import pytest
 from workspace_fixtures import RUN_ID, any_image, built, engine
 
 from workspace.archive import kind
-from workspace.container import GATEWAY_PORT, Keep, Limits, Workspace, open_workspace
+from workspace.container import GATEWAY_PORT, Keep, Limits, open_workspace
 from workspace.errors import WorkspaceError
 from workspace.owner import KEPT_PREFIX, labels
 from workspace.prepare import PreparedImage, Proof
+from workspace.running import Workspace
 
 pytestmark = pytest.mark.docker
 

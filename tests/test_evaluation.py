@@ -16,9 +16,9 @@ from evaluation.harness import EvaluationError, Judgement, judge
 from evaluation.instances import Instance, InstanceError, checked, load_instance
 from evaluation.lists import LANGUAGE_GROUPS, listed_instances
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
-from workspace.container import ended_from_within
 from workspace.owner import labels
 from workspace.prepare import PreparedImage, prepare
+from workspace.running import ended_from_within
 
 ID = "demo__cronspan-118"
 LISTED = next(listed for listed in listed_instances() if listed.instance_id == ID)

@@ -1,32 +1,26 @@
 """One case's containers: the workspace with no network but loopback, and the forwarder that shares it.
 
 The forwarder is the one way out: it listens on loopback inside the workspace's network namespace and hands the
-bytes to this case's gateway socket, which only it has mounted. A command that reaches its deadline is ended by
-ending the workspace itself, by the engine: every process in it goes, whatever the agent did to `kill` or to its
-own parents, and the file system stays to be exported.
+bytes to this case's gateway socket, which only it has mounted.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from workspace.archive import client_of, open_archive
 from workspace.errors import WorkspaceError
 from workspace.owner import KEPT_PREFIX
-from workspace.prepare import WORKDIR, PreparedImage, put_files, script
+from workspace.prepare import WORKDIR, PreparedImage, script
+from workspace.running import Workspace
 
 GATEWAY_PORT = 41411
 _SOCKET_MOUNT = "/gateway"
@@ -56,188 +50,6 @@ class Limits:
         if not re.fullmatch("0*[1-9][0-9]*[bkmg]?", memory):  # for the engine, 0 is no limit
             raise ValueError(f"CLAW_CONTAINER_MEMORY={memory!r}: must be like 8g, 512m or bytes")
         return cls(int(pids), memory)
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a command ended."""
-
-    exit_code: int | None
-    """None where it was ended at its deadline."""
-    stdout: bytes
-    stderr: bytes
-    seconds: float
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the deadline ended it."""
-        return self.exit_code is None
-
-
-@dataclass
-class Workspace:
-    """A running workspace; made by `open_workspace`."""
-
-    container: Container
-
-    def run(
-        self,
-        command: Sequence[str],
-        *,
-        timeout: float,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-        logs: tuple[Path, Path] | None = None,
-    ) -> Result:
-        """Run a command as root.
-
-        Args:
-            command: the program and its arguments.
-            timeout: seconds; at the end of them the workspace is ended with all its processes.
-            environment: on top of the container's own.
-            workdir: where it starts; the repository where not given.
-            logs: files that stdout and stderr are written to as they come.
-
-        Raises:
-            WorkspaceError: the container ended under the command, and not from within: the engine was
-                restarted or somebody removed it; or it had ended before. A command that ends its own container
-                has ended, no more.
-        """
-        api = client_of(self.container).api
-        ended = threading.Event()
-        since = time.time()
-
-        def end() -> None:
-            ended.set()
-            self.end()
-
-        with ExitStack() as stack:
-            sinks = [stack.enter_context(path.open("wb")) for path in logs or ()]
-            began = time.monotonic()
-            try:
-                execution = api.exec_create(
-                    self.container.id,
-                    list(command),
-                    environment=dict(environment or {}),
-                    workdir=workdir or WORKDIR,
-                    user="root",
-                )["Id"]
-            except APIError as error:
-                raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
-            deadline = threading.Timer(timeout, end)
-            deadline.daemon = True
-            stack.callback(deadline.cancel)
-            deadline.start()
-            stdout, stderr = _collect(api.exec_start(execution, stream=True, demux=True), sinks)
-        seconds = time.monotonic() - began
-        if ended.is_set():
-            self._wait_until_ended()
-            return Result(None, stdout, stderr, seconds)
-        try:
-            code = api.exec_inspect(execution)["ExitCode"]
-            runs = code not in {None, 137} or self._still_runs()
-        except NotFound as error:
-            raise WorkspaceError(f"something outside removed the container under {command[0]}") from error
-        if not runs:
-            code = self.container.attrs["State"]["ExitCode"]
-            if not ended_from_within(client_of(self.container), str(self.container.id), since):
-                raise WorkspaceError(
-                    f"the container ended under {command[0]} (exit code {code}): the engine was restarted, or "
-                    "something outside ended it. Run the same command again."
-                )
-        return Result(137 if code is None else int(code), stdout, stderr, seconds)
-
-    def _still_runs(self) -> bool:
-        """Whether the container runs; its end is known a moment after that of the processes in it."""
-        for _ in range(10):
-            self.container.reload()
-            if not self.container.attrs["State"]["Running"]:
-                return False
-            time.sleep(0.1)
-        return True
-
-    def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
-        """Write files below a folder, making folders on the way."""
-        base = folder.strip("/")
-        put_files(self.container, "/", {f"{base}/{name}": data for name, data in files.items()}, mode)
-
-    def fetch(self, path: str, destination: Path) -> list[Path]:
-        """Copy a file or a folder's regular files to the host, running or ended; symbolic links are left out.
-
-        Returns:
-            what was copied; nothing where there is no such path.
-        """
-        copied: dict[str, Path] = {}
-        with suppress(NotFound), open_archive(self.container, path) as archive:
-            for member in archive:
-                inner = Path(*Path(member.name).parts[1:]) if "/" in member.name else Path(member.name)
-                if ".." in inner.parts or inner.is_absolute():
-                    continue
-                target = destination / inner
-                if member.islnk() and member.linkname in copied:  # a second name of the same file
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(copied[member.linkname], target)
-                elif member.isfile() and (source := archive.extractfile(member)):
-                    # a symbolic link's target would be the host's when it is read there
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    with target.open("wb") as sink:
-                        shutil.copyfileobj(source, sink)
-                else:
-                    continue
-                copied[member.name] = target
-        return list(copied.values())
-
-    def end(self) -> None:
-        """End every process in the workspace; the file system stays as it is."""
-        try:
-            self.container.kill()
-        except NotFound:
-            return
-        except APIError as error:
-            if error.status_code != 409:  # not running (any more)
-                raise
-
-    def freeze(self) -> None:
-        """End every process and wait until none is left, so that nothing changes under the export."""
-        self.end()
-        self._wait_until_ended()
-
-    def _wait_until_ended(self) -> None:
-        self.container.wait(timeout=60)
-
-
-def ended_from_within(client: docker.DockerClient, container_id: str, since: float) -> bool:
-    """Whether a container's own processes (or their memory) ended the last command in it, and maybe all of it.
-
-    The engine's record of events tells: an end from outside is a kill or a stop there, before the command's end;
-    a restarted engine remembers nothing.
-
-    Args:
-        client: the engine.
-        container_id: of a container that was found ended, or removed by now.
-        since: a time (seconds since the epoch) at which it ran.
-    """
-    until = int(time.time()) + 1
-    told = client.events(since=int(since), until=until, decode=True, filters={"container": container_id})
-    actions = [event["Action"] for event in told]
-    ends = [number for number, action in enumerate(actions) if action == "exec_die"]
-    kills = [number for number, action in enumerate(actions) if action in {"kill", "stop"}]
-    return bool(ends) and (not kills or ends[-1] < kills[0])
-
-
-def _collect(
-    stream: Iterator[tuple[bytes | None, bytes | None]], sinks: Sequence[BinaryIO], most: int = 16 << 20
-) -> tuple[bytes, bytes]:
-    """Gather both streams; what is beyond `most` bytes of one goes to its file alone."""
-    gathered = (bytearray(), bytearray())
-    for chunks in stream:
-        for number, chunk in enumerate(chunks):
-            if chunk:
-                if sinks:
-                    sinks[number].write(chunk)
-                    sinks[number].flush()
-                gathered[number].extend(chunk[: max(0, most - len(gathered[number]))])
-    return bytes(gathered[0]), bytes(gathered[1])
 
 
 @dataclass
