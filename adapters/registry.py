@@ -10,9 +10,10 @@ from adapters.base import Adapter, BadOptionError, NotInstalledError
 from adapters.generic import GenericAdapter
 from adapters.hermes import HermesAdapter
 from adapters.nanobot import NanobotAdapter
+from adapters.openclaw import OpenclawAdapter
 
 _ADAPTERS: dict[str, type[Adapter] | None] = {
-    "openclaw": None,
+    "openclaw": OpenclawAdapter,
     "hermes": HermesAdapter,
     "nanobot": NanobotAdapter,
     "zeroclaw": None,

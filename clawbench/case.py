@@ -147,6 +147,7 @@ class Case:
             "settings": self.bench.settings.attributed(),
             "prompt_template_sha256": prompt_digest(self.adapter.prompt_file),
             "droppings": list(self.adapter.droppings),
+            "allowed_tools": self.adapter.allowed_tools,
             "source_image": {"name": self.prepared.source, "id": self.prepared.source_id},
             "prepared_image": {"tag": self.prepared.tag, "id": self.prepared.image_id},
             "evaluation_image": self.prepared.evaluation,

@@ -140,6 +140,7 @@ class Attempt:
             "exit_code": self._exit_code,
             "requests": self._counts.requests,
             "turns": self._counts.turns,
+            "removed_tools": self._counts.removed_tools,
             "tokens": self._counts.tokens.model_dump(),
             "changed_files": taken.changed_files,
             "patch_bytes": len(taken.patch.encode()),
@@ -193,6 +194,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
         model=bench.settings.model,
         workdir=WORKDIR,
         gold_patch=case.instance.patch,
+        allowed_tools=case.adapter.allowed_tools,
         request_log=case.folder.path / "requests.jsonl",
     )
     socket = bench.gateway.open_case(spec)
