@@ -114,7 +114,7 @@ class HermesAdapter:
         sums = ", ".join(f"sum({column})" for column in _COLUMNS)
         # over all sessions: a compressed one goes on in a new row
         row = _ask(session, f"SELECT {sums}, sum(api_call_count) FROM sessions")  # noqa: S608 - our names
-        if not all(isinstance(count, int) for count in row) or not row or not row[-1]:
+        if not row or not all(isinstance(count, int) for count in row) or not row[-1]:
             return None
         return TokenUsage(*row[:4])
 

@@ -24,7 +24,10 @@ class Exchange:
     started: float = field(default_factory=time.monotonic)
     stream: bool | None = None
     model: str | None = None
+    offered: tuple[str, ...] = ()
+    """The names of the tools in the claw's request."""
     tools: tuple[str, ...] = ()
+    """Those that reached the model."""
     status: int | None = None
     ending: Ending | None = None
     """None while it is not known."""
@@ -46,6 +49,7 @@ class Exchange:
                 "path": self.path,
                 "model": self.model,
                 "stream": self.stream,
+                "offered": list(self.offered),
                 "tools": list(self.tools),
                 "status": self.status,
                 "ending": self.ending,
@@ -63,6 +67,7 @@ class Case:
         """Set up the case (raises ValueError for an unknown model)."""
         self.model_name = spec.model
         self.model = ScriptedModel.of(spec)
+        self.allowed_tools = spec.allowed_tools
         self.cache = PromptCache()
         self._log: Path = spec.request_log
         self._exchanges: list[Exchange] = []
@@ -92,6 +97,9 @@ class Case:
             endings={ending: endings.count(ending) for ending in ENDINGS},
             last_ending=endings[-1] if endings else None,
             tool_surface=sorted({tool for exchange in counted for tool in exchange.tools}),
+            removed_tools=sorted(
+                {tool for exchange in counted for tool in exchange.offered if tool not in exchange.tools}
+            ),
             models=sorted({exchange.model for exchange in counted if exchange.model}),
         )
 

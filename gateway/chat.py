@@ -14,6 +14,7 @@ from gateway import wire
 from gateway.behaviours.base import Fault
 from gateway.case import Case, Exchange
 from gateway.tokens import Usage, count
+from gateway.tool_filter import filter_tools
 
 MAX_BODY = 256 * 1024 * 1024
 """The most bytes of one request: whole conversations come with each."""
@@ -56,14 +57,18 @@ class ChatHandler:
         if http.method != "POST":
             return _refuse(exchange, 405, f"Not allowed to {http.method} on {CHAT_PATH}")
         try:
-            request = wire.parse_request(await http.read())
+            raw = wire.read_json(await http.read())
+            request = wire.parse_request(raw)
         except web.HTTPRequestEntityTooLarge:
             return _refuse(exchange, 413, "The request is too large.")
         except wire.BadRequestError as error:
             return _refuse(exchange, 400, str(error))
         exchange.stream = bool(request.stream)
         exchange.model = request.model
-        exchange.tools = tuple(function.name for function in request.functions)
+        filtered = filter_tools(raw, self._case.allowed_tools)
+        exchange.offered, exchange.tools = filtered.offered, filtered.passed
+        if filtered.removed:
+            request = wire.parse_request(filtered.request)
         answer = self._case.model.answer(request)
         if isinstance(answer, Fault):
             return await _fail(http, exchange, answer)

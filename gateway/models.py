@@ -44,6 +44,8 @@ class CaseSpec(_Strict):
     """The repository, inside the claw's container."""
     gold_patch: str = ""
     """The instance's own fix, for the behaviours that need it."""
+    allowed_tools: tuple[str, ...] | None = None
+    """The names of the tools that reach the model, whatever the claw offers; None: all."""
     request_log: Path
     """A file on the host, absolute, that gets one JSON line per request; its folder is made on demand."""
 
@@ -71,6 +73,8 @@ class CaseCounts(_Strict):
     last_ending: Ending | None = None
     """The ending of the request that began last, of those that ended."""
     tool_surface: list[str] = Field(default_factory=list)
-    """The names of all tools that were offered, sorted."""
+    """The names of all tools that reached the model, sorted."""
+    removed_tools: list[str] = Field(default_factory=list)
+    """The names of all tools that the claw offered and the filter took out, sorted."""
     models: list[str] = Field(default_factory=list)
     """The model names that were asked for, sorted."""
