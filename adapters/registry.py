@@ -11,12 +11,13 @@ from adapters.generic import GenericAdapter
 from adapters.hermes import HermesAdapter
 from adapters.nanobot import NanobotAdapter
 from adapters.openclaw import OpenclawAdapter
+from adapters.zeroclaw import ZeroclawAdapter
 
 _ADAPTERS: dict[str, type[Adapter] | None] = {
     "openclaw": OpenclawAdapter,
     "hermes": HermesAdapter,
     "nanobot": NanobotAdapter,
-    "zeroclaw": None,
+    "zeroclaw": ZeroclawAdapter,
     "generic": GenericAdapter,
 }
 """One entry per claw; None: it has no adapter yet."""

@@ -32,7 +32,7 @@ from adapters.base import (
 from adapters.configs import CONFIGS
 from adapters.prompts import prompt_bytes
 from adapters.runtimes import INSTALLED, MARKER, default_home
-from adapters.zeroclaw_config import ALIAS, read_settings, render_config, to_toml
+from adapters.zeroclaw_config import ALIAS, TOOLS, read_settings, render_config, to_toml
 
 VERSION = "0.8.7"
 """The version that `clawbench install zeroclaw` builds."""
@@ -60,6 +60,7 @@ class ZeroclawAdapter:
     )
     prompt_file: ClassVar[str] = "default.txt"
     droppings: ClassVar[tuple[str, ...]] = ()
+    allowed_tools: ClassVar[tuple[str, ...] | None] = TOOLS
     min_memory: ClassVar[str] = "256m"
     min_pids: ClassVar[int] = 32
 
@@ -107,8 +108,8 @@ class ZeroclawAdapter:
         if result.exit_code != 0:
             said = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
             raise NotInstalledError(
-                f"zeroclaw does not run in the container ({said[0] if said else 'no output'}). It needs a C library "
-                "(glibc) that is not older than that of the system where it was built, and the same machine type: "
+                f"zeroclaw does not run in the container ({said[0] if said else 'no output'}). It needs a C "
+                "library (glibc) that is not older than that of the system where it was built, and the same machine type: "
                 f"build it on an older system, or statically, and let {_VARIABLE} name that binary"
             )
 
@@ -122,7 +123,7 @@ class ZeroclawAdapter:
             )
         if marker := _ATTACHMENT.search(task.prompt):
             raise BadOptionError(
-                f"zeroclaw can't take a prompt with {marker[0][:60]!r} in it: it would put an attachment in its place"
+                f"zeroclaw can't take a prompt with {marker[0][:60]!r} in it: it would take that for an attachment"
             )
         command = [_MOUNTED, "--config-dir", _FOLDER, "agent", "--agent", ALIAS, f"--message={task.prompt}"]
         # As many threads on every machine: by itself it starts one for each core, and threads count as pids.
@@ -137,6 +138,10 @@ class ZeroclawAdapter:
         """See `Adapter.usage`."""
         found = sorted(session.rglob("costs.jsonl"))
         return _usage_in(found[0]) if len(found) == 1 else None
+
+    def final_message(self, session: Path, stdout: bytes) -> str:  # noqa: ARG002 - it is all of the output
+        """See `Adapter.final_message`; what it says on the way goes to stderr."""
+        return stdout.decode("utf-8", "replace").removesuffix("\n")
 
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""
@@ -165,10 +170,10 @@ def _answer(shell: Shell, command: list[str]) -> CommandResult:
 
 
 def _usage_in(costs: Path) -> TokenUsage | None:
-    """The sum over all requests, one a line; the last line may be half written."""
+    """The sum over all requests, one a line; what is behind the last line's end was not written to its end."""
     total, cached, output = [], [], []
     try:
-        for line in costs.read_bytes().splitlines():
+        for line in costs.read_bytes().split(b"\n")[:-1]:
             row = json.loads(line)["usage"]
             total.append(row["input_tokens"])
             cached.append(row.get("cached_input_tokens"))
