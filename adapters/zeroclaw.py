@@ -109,7 +109,7 @@ class ZeroclawAdapter:
             said = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
             raise NotInstalledError(
                 f"zeroclaw does not run in the container ({said[0] if said else 'no output'}). It needs a C "
-                "library (glibc) that is not older than that of the system where it was built, and the same machine type: "
+                "library (glibc) not older than that of the system where it was built, and the same machine type: "
                 f"build it on an older system, or statically, and let {_VARIABLE} name that binary"
             )
 
