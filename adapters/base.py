@@ -37,7 +37,7 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Mount:
-    """A host folder that the container sees read-only."""
+    """A host folder, or one file, that the container sees read-only."""
 
     source: Path
     target: str

@@ -1,23 +1,18 @@
 """openclaw (npm `openclaw`): a Node agent with its state in one folder, and its sessions in SQLite.
 
 What is particular to it: its documented headless way is `agent exec`, which takes a prompt from a file; it has no
-limit of turns, which is why it runs behind a small relay (`openclaw_launch.mjs`) that keeps it to one; its config's
-schema is strict, and what it does not know ends it; it is large (2 GiB of memory, dozens of threads).
+limit of turns, which is why it runs behind a small relay (`openclaw_launch.mjs`) that keeps it to one; it ends at
+once on a config key that it does not know; it is large (2 GiB of memory, dozens of threads).
 """
 
 from __future__ import annotations
 
 import json
 import math
-import shutil
-import sqlite3
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from adapters import configs
+from adapters import configs, openclaw_session
 from adapters.base import (
     STATE_DIR,
     CommandResult,
@@ -29,7 +24,7 @@ from adapters.base import (
     TokenUsage,
 )
 from adapters.configs import CONFIGS
-from adapters.openclaw_config import read_settings, render_config
+from adapters.openclaw_config import TOOLS, read_settings, render_config
 from adapters.openclaw_runtime import (
     INSTALL_HINT,
     NODE_VARIABLE,
@@ -51,7 +46,6 @@ _PROMPT = "prompt.txt"
 _CHECK_TIMEOUT = 120.0
 _GRACE = 60.0
 """Seconds after the suite's deadline for openclaw's own, which must never be the first."""
-_CLASSES = ("input", "cacheRead", "cacheWrite", "output")
 
 
 class OpenclawAdapter:
@@ -61,6 +55,7 @@ class OpenclawAdapter:
     install_hint: ClassVar[str] = INSTALL_HINT
     prompt_file: ClassVar[str] = "default.txt"
     droppings: ClassVar[tuple[str, ...]] = ()
+    allowed_tools: ClassVar[tuple[str, ...] | None] = TOOLS
     min_memory: ClassVar[str] = "2g"
     min_pids: ClassVar[int] = 96
 
@@ -92,7 +87,7 @@ class OpenclawAdapter:
         if is_own and not file.is_file():
             raise NotInstalledError(f"{STATE_VARIABLE}: there is no {file}")
         _check(shell)
-        config = render_config(read_settings(file, is_whole_config=is_own), task, f"{_FOLDER}/openclaw.log")
+        config = render_config(read_settings(file, is_whole_config=is_own), task)
         files = {
             "config.json": json.dumps(config, indent=2).encode(),
             _LAUNCHER: Path(__file__).with_name(_LAUNCHER).read_bytes(),
@@ -107,17 +102,19 @@ class OpenclawAdapter:
         options = ["--message-file", f"{_FOLDER}/{_PROMPT}", "--cwd", task.workdir, "--json"]
         options += ["--state-dir", f"{_FOLDER}/state", "--timeout", str(math.ceil(task.timeout + _GRACE))]
         environment = {"LANG": "C.UTF-8"}
-        return shell.run(
-            [*command, *options], timeout=task.timeout, environment=environment, workdir=task.workdir
-        )
+        return shell.run([*command, *options], timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`."""
         shell.fetch(_FOLDER, destination)
 
-    def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the session
+    def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
         """See `Adapter.usage`."""
-        raise NotImplementedError
+        return openclaw_session.usage(session, stdout)
+
+    def final_message(self, session: Path, stdout: bytes) -> str:
+        """See `Adapter.final_message`."""
+        return openclaw_session.final_message(session, stdout)
 
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""

@@ -21,7 +21,7 @@ DENIED_TOOLS = (
     *("sessions_list", "sessions_history", "sessions_send", "sessions_yield", "sessions_spawn"),
     *("subagents", "session_status", "cron", "image"),
 )
-"""What reaches out of the case; denied beside the list of what is allowed, so that neither depends on the other."""
+"""What reaches out of the case; denied beside the list of what is allowed: neither depends on the other."""
 
 
 class _Settings(BaseModel):
@@ -37,6 +37,8 @@ class AgentDefaults(_Settings):
     ) = None
     context_injection: Literal["always", "continuation-skip", "never"] = "always"
     """Whether the repository's own AGENTS.md goes into the system prompt."""
+    skills: list[str] | None = None
+    """Which of its skills are named in the system prompt."""
 
 
 class Agents(_Settings):
@@ -127,18 +129,19 @@ def _known(content: Any, model: type[BaseModel]) -> Any:
         key = field.alias or name
         if key in content:
             inner = field.annotation
-            is_model = isinstance(inner, type) and issubclass(inner, BaseModel)
-            known[key] = _known(content[key], inner) if is_model else content[key]
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                known[key] = _known(content[key], inner)
+            else:
+                known[key] = content[key]
     return known
 
 
-def render_config(settings: OpenclawSettings, task: Task, log_file: str) -> dict[str, Any]:
+def render_config(settings: OpenclawSettings, task: Task) -> dict[str, Any]:
     """The config for one task, as the object that goes into its config file.
 
     Args:
         settings: What a file set.
         task: Where the model is, and which one.
-        log_file: Where openclaw logs to, inside the container.
     """
     config: dict[str, Any] = settings.model_dump(by_alias=True, exclude_none=True)
     config["agents"]["defaults"] |= {
@@ -175,7 +178,6 @@ def render_config(settings: OpenclawSettings, task: Task, log_file: str) -> dict
         "update": {"checkOnStart": False},
         "telemetry": {"enabled": False},
         "cron": {"enabled": False},
-        "logging": {"file": log_file},
     }
 
 

@@ -36,7 +36,8 @@ INSTALL_HINT = (
 )
 
 _MOUNT = "/opt/claw/openclaw"
-_NODE_MOUNT = "/opt/claw/node"
+_NODE_MOUNT = "/opt/claw/openclaw-node/openclaw-node"
+"""Not called `node`: openclaw puts the folder on the PATH of its shell, which is to have the image's own."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class OpenclawRuntime:
 
     @property
     def entry(self) -> str:
-        """openclaw's own script, inside the container."""
+        """The script that starts openclaw, inside the container."""
         return f"{_MOUNT}/{MODULE}/openclaw.mjs"
 
 
@@ -84,7 +85,8 @@ def find_runtime() -> OpenclawRuntime:
         raise NotInstalledError(f"{module} has no package.json with a version; {INSTALL_HINT}")
     if (module / PENDING).exists():
         raise NotInstalledError(
-            f"openclaw in {module} was installed without its scripts: start it once, as `node openclaw.mjs --version`"
+            f"openclaw in {module} was installed without its scripts: start it once there, as "
+            "`node openclaw.mjs --version`"
         )
     return OpenclawRuntime(module, _node(), version, found_by)
 

@@ -52,6 +52,12 @@ class Subject:
 
 SUBJECTS = (
     Subject(
+        "openclaw",
+        lambda command: ("exec", {"command": command}),
+        TokenUsage(120, 80, 0, 14),
+        frozenset({"web_search", "web_fetch", "memory_search", "sessions_spawn", "subagents", "cron", "image"}),
+    ),
+    Subject(
         "hermes",
         lambda command: ("terminal", {"command": command}),
         TokenUsage(120, 80, 0, 14),
