@@ -130,7 +130,7 @@ def _session_rows(path: Path) -> list[dict[str, Any]]:
     try:
         first, *rows = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
         is_session = first["_type"] == "metadata"
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return []
     return rows if is_session and all(isinstance(row, dict) for row in rows) else []
 
@@ -144,7 +144,7 @@ def _last_usage(path: Path) -> TokenUsage | None:
         total = reported["input_tokens"]
         output = reported["output_tokens"]
         read, write = reported.get("cache_read_tokens"), reported.get("cache_write_tokens")
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None  # the claw, which can write what it likes here, said nothing that can be read
     if not all(isinstance(count, int) for count in (total, output, read or 0, write or 0)):
         return None

@@ -50,10 +50,15 @@ class Case:
         """The instance's row (raises InstanceError)."""
         return load_instance(self.listed, demo=demo.images.TASK_REPO, dataset=self.bench.settings.dataset)
 
+    @property
+    def prompt_file(self) -> str:
+        """The prompt's template in `prompts/` (raises NotInstalledError)."""
+        return self.bench.settings.prompt_file(self.adapter.prompt_file)
+
     @cached_property
     def prompt(self) -> str:
         """What the claw is told: the same words for every claw."""
-        return render(self.adapter.prompt_file, self.instance.problem_statement)
+        return render(self.prompt_file, self.instance.problem_statement)
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -145,7 +150,8 @@ class Case:
             "repo": self.instance.repo,
             "base_commit": self.instance.base_commit,
             "settings": self.bench.settings.attributed(),
-            "prompt_template_sha256": prompt_digest(self.adapter.prompt_file),
+            "prompt": self.prompt_file,
+            "prompt_template_sha256": prompt_digest(self.prompt_file),
             "droppings": list(self.adapter.droppings),
             "allowed_tools": self.adapter.allowed_tools,
             "source_image": {"name": self.prepared.source, "id": self.prepared.source_id},

@@ -94,6 +94,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         write(f"removed what a run that is gone left behind: container {name}")
     if opened.settings.egress == "open":
         write("WARNING: --egress open: claws can reach the network; the numbers are not comparable with others")
+    if opened.settings.adapter == "bare":
+        write("--adapter bare: what the claw says in its final message is judged, not what it does")
     write(f"run {opened.settings.run_id}, model {opened.settings.model}")
     if distributed:
         opened.show_progress(ProgressPrinter(opened.run.path, write))

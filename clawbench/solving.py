@@ -12,6 +12,7 @@ from secrets import token_hex
 
 from adapters.base import CommandResult, Task
 from clawbench.case import Case
+from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from gateway.client import GatewayError
 from gateway.models import CaseCounts, CaseSpec
@@ -132,8 +133,11 @@ class Attempt:
             "claw": asdict(told) if told is not None else None,
         }
         case.folder.write_text("usage.json", json.dumps(usage, indent=2) + "\n")
+        patch = taken.patch
+        if case.bench.settings.adapter == "bare":
+            patch = self._said(session)
         facts = {
-            "model_name_or_path": f"{case.claw}/{case.bench.settings.model}",
+            "model_name_or_path": f"{case.bench.settings.contender(case.claw)}/{case.bench.settings.model}",
             "ending": self._ending,
             "is_final": self._ending is not Ending.INFRASTRUCTURE,
             "detail": self._detail,
@@ -143,14 +147,24 @@ class Attempt:
             "removed_tools": self._counts.removed_tools,
             "tokens": self._counts.tokens.model_dump(),
             "changed_files": taken.changed_files,
-            "patch_bytes": len(taken.patch.encode()),
+            "patch_bytes": len(patch.encode()),
             "start_tree": taken.start_tree,
             "final_tree": taken.final_tree,
             "seconds": {name: round(spent, 3) for name, spent in case.seconds.items()},
         }
-        case.folder.keep_export(facts, taken.patch, taken.raw, [asdict(item) for item in taken.dropped])
+        case.folder.keep_export(facts, patch, taken.raw, [asdict(item) for item in taken.dropped])
         case.bench.run.note(case.claw, case.listed.instance_id, "exported", ending=self._ending)
         case.bench.run.write_predictions()
+
+    def _said(self, session: Path) -> str:
+        """The patch in the claw's final message, which is kept."""
+        message = self._case.adapter.final_message(session, self._stdout)
+        self._case.folder.write_text("final_message.txt", message)
+        # half a surrogate pair, which JSON can hold, is no text that a patch could be written down in
+        patch = patch_in(message.encode("utf-8", "replace").decode())
+        if not patch and not self._detail:
+            self._detail = "no diff in its final message" if message else "no final message"
+        return patch
 
 
 class ProviderError(ConnectionError):
