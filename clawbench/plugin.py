@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clawbench import reporting, selection
+from clawbench import hooks, reporting, selection
 from clawbench.case import Case
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.options import add_options, settings_from
@@ -30,6 +30,11 @@ SESSION = pytest.StashKey[Session]()
 _WORKER = "clawbench"
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the suite's hooks."""
+    pluginmanager.add_hookspecs(hooks)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the suite's options."""
     add_options(parser)
@@ -37,7 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers; take over the controller's settings in a worker; else settle them."""
+    """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
+    selection.know_claws(config)
     for name, meaning in selection.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     handed_over = getattr(config, "workerinput", {}).get(_WORKER)
