@@ -28,7 +28,6 @@ from adapters.openclaw_config import TOOLS, read_settings, render_config
 from adapters.openclaw_runtime import (
     INSTALL_HINT,
     NODE_VARIABLE,
-    STATE_VARIABLE,
     VERSION,
     config_of_own,
     find_runtime,
@@ -78,16 +77,13 @@ class OpenclawAdapter:
 
         Raises:
             BadOptionError: the config file is not one that this claw can be run with.
-            NotInstalledError: the Node does not run openclaw in this container; `OPENCLAW_STATE_DIR` names no
-                state folder.
+            NotInstalledError: the Node does not run openclaw in this container.
             TimeoutError: the container did not answer.
         """
-        file = self.config_file()
-        is_own = file == config_of_own()
-        if is_own and not file.is_file():
-            raise NotInstalledError(f"{STATE_VARIABLE}: there is no {file}")
         _check(shell)
-        config = render_config(read_settings(file, is_whole_config=is_own), task)
+        file = self.config_file()
+        settings = read_settings(file, is_whole_config=file == config_of_own())
+        config = render_config(settings, task)
         files = {
             "config.json": json.dumps(config, indent=2).encode(),
             _LAUNCHER: Path(__file__).with_name(_LAUNCHER).read_bytes(),

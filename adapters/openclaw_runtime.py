@@ -79,6 +79,11 @@ def find_runtime() -> OpenclawRuntime:
     Raises:
         NotInstalledError: one of them was not found, or what a variable names is not it.
     """
+    own = config_of_own()
+    if own is not None and not own.is_file():
+        raise NotInstalledError(
+            f"{STATE_VARIABLE}={own.parent} holds no {own.name}: let it name a state folder with one, or unset it"
+        )
     module, found_by = _module()
     version = _manifest(module).get("version")
     if not isinstance(version, str):
@@ -92,7 +97,7 @@ def find_runtime() -> OpenclawRuntime:
 
 
 def config_of_own() -> Path | None:
-    """The `openclaw.json` in the state folder that `OPENCLAW_STATE_DIR` names; it need not exist."""
+    """The `openclaw.json` in the state folder that `OPENCLAW_STATE_DIR` names; None without it."""
     folder = os.environ.get(STATE_VARIABLE)
     return Path(folder).expanduser().absolute() / "openclaw.json" if folder else None
 

@@ -1,7 +1,7 @@
-"""What openclaw says of a run: in what it printed when it ended, and in its transcript, which a killed run has too.
+"""What openclaw says of a run: in what it printed when it ended, and in its transcript, which is there anyway.
 
-The transcript is a table of events in SQLite. openclaw may compress large events; those can't be read here, so that
-a transcript with one tells nothing, and what was printed is all there is.
+The transcript is a table of events in SQLite. openclaw may compress large events; those can't be read here: a
+transcript with one of them tells nothing, and what was printed is all there is.
 """
 
 from __future__ import annotations
