@@ -19,11 +19,12 @@ from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
+from gateway.models import CaseSpec
 from records.case import CaseFolder
 from records.run import now
 from workspace.images import find_image
 from workspace.owner import labels
-from workspace.prepare import PreparedImage, prepare
+from workspace.prepare import WORKDIR, PreparedImage, prepare
 
 
 class Case:
@@ -138,6 +139,17 @@ class Case:
                 labels=self.labels,
                 say=self.say,
             )
+
+    def gateway_spec(self) -> CaseSpec:
+        """What the gateway must know of it."""
+        return CaseSpec(
+            case_id=self.case_id,
+            model=self.bench.settings.model,
+            workdir=WORKDIR,
+            gold_patch=self.instance.patch,
+            allowed_tools=self.adapter.allowed_tools,
+            request_log=self.folder.path / "requests.jsonl",
+        )
 
     def manifest(self) -> dict[str, Any]:
         """Everything that this case's number is attributed to."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["attempt", "case"]
 
+pytest_plugins = ("clawbench.conformance.plugin",)
+
 SESSION = pytest.StashKey[Session]()
 _WORKER = "clawbench"
 

@@ -15,7 +15,7 @@ from clawbench.case import Case
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from gateway.client import GatewayError
-from gateway.models import CaseCounts, CaseSpec
+from gateway.models import CaseCounts
 from workspace.container import GATEWAY_PORT, Keep, Workspace, open_workspace
 from workspace.export import Export, export
 from workspace.prepare import WORKDIR
@@ -26,6 +26,7 @@ _PROVIDER_FAULTS = {
     "rate_limited": "the provider's rate limit (429)",
     "server_error": "the provider failed (5xx)",
     "malformed": "the provider's answer was malformed",
+    "dropped": "the provider broke the connection off",
     "hung": "the provider did not answer",
 }
 """Endings of a request that are not the claw's doing. Claws exit 0 on some of them: the gateway knows."""
@@ -177,13 +178,15 @@ def _ending(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
     # a model that hangs until the budget is used up is a timeout, as for any slow model
     if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
         return Ending.INFRASTRUCTURE, _PROVIDER_FAULTS[last]
+    nothing = "the model's last answer was empty" if last == "empty" else ""
+    also = f"; {nothing}" if nothing else ""
     if result.timed_out:
-        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s"
+        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s{also}"
     if not counts.requests:
         return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and never asked the model"
     if result.exit_code != 0:
-        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns"
-    return Ending.FINISHED, ""
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns{also}"
+    return Ending.FINISHED, nothing
 
 
 @contextmanager
@@ -203,15 +206,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
             bench.client, prepared, cache=bench.home / "start-trees", labels=case.labels, say=case.say
         )
     case.folder.keep_manifest(case.manifest())
-    spec = CaseSpec(
-        case_id=case.case_id,
-        model=bench.settings.model,
-        workdir=WORKDIR,
-        gold_patch=case.instance.patch,
-        allowed_tools=case.adapter.allowed_tools,
-        request_log=case.folder.path / "requests.jsonl",
-    )
-    socket = bench.gateway.open_case(spec)
+    socket = bench.gateway.open_case(case.gateway_spec())
     keep = Keep()
     # two runs may have the same id in two folders of artifacts
     unique = f"{bench.settings.run_id}.{case.case_id}"[:170] + f".{token_hex(4)}"

@@ -71,13 +71,28 @@ class Case:
         self.cache = PromptCache()
         self._log: Path = spec.request_log
         self._exchanges: list[Exchange] = []
+        self._bodies = spec.request_bodies
         spec.request_log.parent.mkdir(parents=True, exist_ok=True)
+        if self._bodies:
+            self._bodies.mkdir(parents=True, exist_ok=True)
 
     def begin(self, method: str, path: str) -> Exchange:
         """A request has arrived."""
         exchange = Exchange(method, path)
         self._exchanges.append(exchange)
         return exchange
+
+    @property
+    def failed(self) -> int:
+        """How many requests so far failed by the provider."""
+        return sum(exchange.status == 500 for exchange in self._exchanges)
+
+    def keep_body(self, body: object) -> None:
+        """Keep a request's JSON where the case's owner wants it."""
+        if self._bodies:
+            number = len(list(self._bodies.iterdir()))
+            text = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            (self._bodies / f"{number:05d}.json").write_bytes(text)
 
     def finish(self, exchange: Exchange) -> None:
         """A request is over: one that came to no ending of its own was left by its client."""
