@@ -1,14 +1,11 @@
 """What an adapter must get right: `pytest -m conformance -k <claw>`. Each docstring is a row of the table."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from adapters.base import BadOptionError, CommandResult, Task
+from adapters.base import BadOptionError, Task
 from clawbench.conformance import evidence as read
-from clawbench.conformance.laboratory import Finished, Laboratory
-from clawbench.conformance.plugin import limit, require
+from clawbench.conformance.checks import NoShell, arrives, done, ends_in_time, has_edit, is_saved, limit, require
+from clawbench.conformance.laboratory import Laboratory
 from clawbench.conformance.repository import EDITS, expected_edits, own_files
 from clawbench.conformance.runs import (
     BARE_IMAGE,
@@ -28,8 +25,6 @@ from clawbench.conformance.watching import sections
 
 pytestmark = pytest.mark.conformance
 
-GRACE = 20.0
-"""Seconds that ending a claw may take beyond its budget."""
 TOLD = {
     "unauthorized": "the provider refused the key (401)",
     "limited": "the provider's rate limit (429)",
@@ -38,18 +33,6 @@ TOLD = {
     "garbage": "the provider's answer was malformed",
     "empty": "the model's last answer was empty",
 }
-
-
-def done(lab: Laboratory, run: Run) -> Finished:
-    """A run in which the claw was run."""
-    found = lab.finished(run)
-    require(not found.refused, f"the adapter refused: {found.refused}")
-    return found
-
-
-def has_edit(run: Finished) -> bool:
-    """Whether the edit that a run makes before anything else is in its patch."""
-    return read.changed_files(run).get(EDIT[0].encode()) == ("100644", EDIT[1].encode())
 
 
 # -- edits ------------------------------------------------------------------------------------------------------
@@ -102,45 +85,16 @@ def test_a_prompt_of_200_kib_arrives_whole(lab: Laboratory) -> None:
     arrives(lab, LONG)
 
 
-def arrives(lab: Laboratory, run: Run) -> None:
-    """Require that a run's prompt reached the model byte for byte, and nothing in it was carried out."""
-    found = lab.finished(run)
-    if found.refused and "can't take a prompt" in found.refused:
-        limit(found.refused)
-    require(not found.refused, found.refused)
-    prompt = (found.folder / "prompt.txt").read_bytes().decode()
-    require(found.requests, "no request reached the model")
-    require(
-        prompt in read.user_text(found.requests[0]), "what the user says in the first request is not the prompt"
-    )
-    require(b"pwned" not in read.changed_files(found), "a substitution in the prompt was carried out")
-
-
 def test_a_nul_is_refused(lab: Laboratory, evidence: list[str]) -> None:
     """A prompt with a NUL is refused with a clear error."""
     task = Task("before\0after", "/testbed", "http://127.0.0.1:1/v1", "m", 10.0, 1)
     try:
-        lab.adapter.send_task(_NoShell(), task)
+        lab.adapter.send_task(NoShell(), task)
     except BadOptionError as error:
         require("NUL" in str(error), f"the error does not say so: {error}")
         evidence.append(str(error))
     else:
         require(False, "it was taken")
-
-
-class _NoShell:
-    """A container that nothing must be run in."""
-
-    def run(self, *_arguments: Any, **_options: Any) -> CommandResult:
-        """Fail: the claw was run."""
-        pytest.fail("the claw was run with it", pytrace=False)
-
-    def put(self, *_arguments: Any, **_options: Any) -> None:
-        """Take files and forget them."""
-
-    def fetch(self, *_arguments: Any, **_options: Any) -> list[Path]:
-        """There is nothing."""
-        return []
 
 
 # -- what it is told --------------------------------------------------------------------------------------------
@@ -170,19 +124,6 @@ def test_the_budget_is_honoured_by_a_hung_model(lab: Laboratory, evidence: list[
 def test_the_budget_is_honoured_by_a_hung_tool(lab: Laboratory, evidence: list[str]) -> None:
     """A tool that hangs ends in time, with what was edited so far."""
     ends_in_time(lab, HUNG_TOOL, evidence)
-
-
-def ends_in_time(lab: Laboratory, run: Run, evidence: list[str]) -> None:
-    """Require that a run ended at its budget, or before, and that its edit is in the patch."""
-    found = done(lab, run)
-    took = found.ended - found.began
-    require(took <= found.budget + GRACE, f"it took {took:.0f} s, its budget was {found.budget:.0f} s")
-    require(has_edit(found), "what was edited before is not in the patch")
-    require(
-        found.facts["ending"] == "timeout" or took < found.budget,
-        f"it counts as {found.facts['ending']} ({found.facts['detail']})",
-    )
-    evidence.append(f"{found.facts['ending']} after {took:.0f} s of {found.budget:.0f}")
 
 
 # -- the provider -----------------------------------------------------------------------------------------------
@@ -312,10 +253,3 @@ def test_session_and_usage_are_saved_after_a_timeout(lab: Laboratory, evidence: 
     evidence.append(
         "the claw's own usage too" if told else "the gateway's usage; the claw tells its own at its end only"
     )
-
-
-def is_saved(run: Finished) -> None:
-    """Require a session with what the claw did in it, and the gateway's count."""
-    require(run.session, "no session was saved")
-    require(EDIT[0].encode() in run.session, "the tool call is not in the session")
-    require(run.usage["gateway"]["turns"] > 0, "no turns were counted")

@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,6 +18,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
+from threading import Barrier
 from typing import Any, cast
 
 from filelock import FileLock
@@ -99,11 +100,15 @@ class Finished:
 class _ConformanceCase(Case):
     """A case that differs from the benchmark's in what its run says."""
 
-    def __init__(self, bench: Bench, claw: str, listed: ListedInstance, run: Run, needles: list[str]) -> None:
+    def __init__(
+        self, bench: Bench, claw: str, listed: ListedInstance, run: Run, needles: list[str], start: Barrier | None
+    ) -> None:
         super().__init__(bench, claw, listed)
         self.case_id = f"{claw}-conformance-{run.name}"
         self._run = run
-        self.watched = Watched(adapter(claw), before=run.before, needles=needles if run.is_inspected else None)
+        self.watched = Watched(
+            adapter(claw), before=run.before, needles=needles if run.is_inspected else None, start=start
+        )
 
     @cached_property
     def adapter(self) -> Adapter:
@@ -165,7 +170,8 @@ class Laboratory:
             if missing:
                 self._say(f"conformance of {self.claw}: {', '.join(one.name for one in missing)}")
                 with self._key_in_the_environment(), ThreadPoolExecutor(AT_ONCE) as pool:
-                    list(pool.map(self._run, missing))
+                    together = _start_of(missing)
+                    list(pool.map(lambda one: self._run(one, together), missing))
         fields = json.loads(self._record(run).read_bytes())
         return Finished(**{**fields, "folder": Path(fields["folder"])})
 
@@ -234,7 +240,7 @@ class Laboratory:
         took = float(plain["ended"] - plain["began"])
         return max(_SHORTEST, _SHORT * took)
 
-    def _run(self, run: Run) -> None:
+    def _run(self, run: Run, together: Barrier | None) -> None:
         settings = self._bench.settings.model_copy(
             update={
                 "artifacts": self.folder,
@@ -248,7 +254,7 @@ class Laboratory:
         )
         bench = Bench(settings, "main", self._bench.control)
         listed = next(listed for listed in listed_instances() if listed.embedded)
-        case = _ConformanceCase(bench, self.claw, listed, run, list(self.secrets.values()))
+        case = _ConformanceCase(bench, self.claw, listed, run, list(self.secrets.values()), together)
         case.begin()
         refused = failed = ""
         try:
@@ -259,6 +265,9 @@ class Laboratory:
             failed = str(error)
         except (BadOptionError, NotInstalledError) as error:
             refused = str(error)
+        finally:
+            if together is not None and not case.watched.began:
+                together.abort()
         done = Finished(
             run.name,
             case.folder.path,
@@ -270,3 +279,8 @@ class Laboratory:
             case.watched.seen,
         )
         self._record(run).write_text(json.dumps(asdict(done), default=str))
+
+
+def _start_of(batch: Sequence[Run]) -> Barrier | None:
+    """Where runs wait for each other that must be at work at the same time: those whose containers are searched."""
+    return Barrier(len(batch), timeout=AMPLE) if all(run.is_inspected for run in batch) else None

@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Generator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -62,21 +61,6 @@ def evidence(request: pytest.FixtureRequest) -> list[str]:
     lines: list[str] = []
     request.node.user_properties.append((_EVIDENCE, lines))
     return lines
-
-
-def require(condition: object, why: str) -> None:
-    """Fail a requirement with a reason in one line."""
-    if not condition:
-        pytest.fail(" ".join(why.split())[:600], pytrace=False)
-
-
-def limit(what: str) -> NoReturn:
-    """End a test at what the claw itself can't do.
-
-    Args:
-        what: that, with what shows it, in one line.
-    """
-    pytest.xfail(" ".join(what.split())[:600])
 
 
 @pytest.hookimpl(wrapper=True)

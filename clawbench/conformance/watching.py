@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 from adapters.base import STATE_DIR, Adapter, CommandResult, Shell, Task
@@ -41,7 +43,9 @@ section end
 class Watched:
     """An adapter that tells what it saw; it fits `adapters.base.Adapter`."""
 
-    def __init__(self, claw: Adapter, *, before: str, needles: Sequence[str] | None) -> None:
+    def __init__(
+        self, claw: Adapter, *, before: str, needles: Sequence[str] | None, start: Barrier | None = None
+    ) -> None:
         """Watch an adapter.
 
         Args:
@@ -49,10 +53,13 @@ class Watched:
             before: a shell command that is run in the container before the agent is created; "" for none.
             needles: texts that must not be in the container, to be searched for when the claw has ended; None:
                 it is not searched.
+            start: is waited at before the claw starts, so that several start together; where one of them does
+                not come so far, the others go on.
         """
         self._claw = claw
         self._before = before
         self._needles = needles
+        self._start = start
         self.began = self.ended = 0.0
         """When the claw worked, in seconds since the epoch."""
         self.seen = ""
@@ -72,6 +79,9 @@ class Watched:
 
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
         """See `Adapter.send_task`."""
+        if self._start is not None:
+            with suppress(BrokenBarrierError):
+                self._start.wait()
         self.began = time.time()
         result = self._claw.send_task(shell, task)
         self.ended = time.time()
