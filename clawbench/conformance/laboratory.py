@@ -100,15 +100,11 @@ class Finished:
 class _ConformanceCase(Case):
     """A case that differs from the benchmark's in what its run says."""
 
-    def __init__(
-        self, bench: Bench, claw: str, listed: ListedInstance, run: Run, needles: list[str], start: Barrier | None
-    ) -> None:
-        super().__init__(bench, claw, listed)
-        self.case_id = f"{claw}-conformance-{run.name}"
+    def __init__(self, bench: Bench, listed: ListedInstance, run: Run, watched: Watched) -> None:
+        super().__init__(bench, watched.name, listed)
+        self.case_id = f"{self.claw}-conformance-{run.name}"
+        self.watched = watched
         self._run = run
-        self.watched = Watched(
-            adapter(claw), before=run.before, needles=needles if run.is_inspected else None, start=start
-        )
 
     @cached_property
     def adapter(self) -> Adapter:
@@ -254,7 +250,9 @@ class Laboratory:
         )
         bench = Bench(settings, "main", self._bench.control)
         listed = next(listed for listed in listed_instances() if listed.embedded)
-        case = _ConformanceCase(bench, self.claw, listed, run, list(self.secrets.values()), together)
+        needles = list(self.secrets.values()) if run.is_inspected else None
+        watched = Watched(adapter(self.claw), before=run.before, needles=needles, start=together)
+        case = _ConformanceCase(bench, listed, run, watched)
         case.begin()
         refused = failed = ""
         try:
@@ -266,7 +264,7 @@ class Laboratory:
         except (BadOptionError, NotInstalledError) as error:
             refused = str(error)
         finally:
-            if together is not None and not case.watched.began:
+            if together is not None and not watched.began:
                 together.abort()
         done = Finished(
             run.name,
@@ -274,13 +272,13 @@ class Laboratory:
             refused,
             failed,
             settings.agent_timeout,
-            case.watched.began,
-            case.watched.ended,
-            case.watched.seen,
+            watched.began,
+            watched.ended,
+            watched.seen,
         )
         self._record(run).write_text(json.dumps(asdict(done), default=str))
 
 
 def _start_of(batch: Sequence[Run]) -> Barrier | None:
-    """Where runs wait for each other that must be at work at the same time: those whose containers are searched."""
+    """Where runs wait for each other that must be at work at the same time: those that look for each other."""
     return Barrier(len(batch), timeout=AMPLE) if all(run.is_inspected for run in batch) else None
