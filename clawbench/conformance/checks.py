@@ -9,7 +9,8 @@ import pytest
 
 from adapters.base import CommandResult
 from clawbench.conformance import evidence as read
-from clawbench.conformance.laboratory import Finished, Laboratory
+from clawbench.conformance.finished import Finished
+from clawbench.conformance.laboratory import Laboratory
 from clawbench.conformance.runs import EDIT, Run
 
 GRACE = 20.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.runtimes import default_home
-from clawbench.conformance.laboratory import Finished
+from clawbench.conformance.finished import Finished
 from clawbench.conformance.repository import Files
 
 

@@ -12,15 +12,16 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from threading import Barrier
-from typing import Any, cast
+from typing import cast
 
+from docker.errors import DockerException
 from filelock import FileLock
 
 from adapters.base import Adapter, BadOptionError, NotInstalledError
@@ -28,6 +29,7 @@ from adapters.registry import adapter
 from adapters.runtimes import default_home
 from clawbench.bench import Bench
 from clawbench.case import Case
+from clawbench.conformance.finished import Finished
 from clawbench.conformance.prompts import hard_prompt
 from clawbench.conformance.repository import ensure_repository
 from clawbench.conformance.runs import AMPLE, BATCHES, PLAIN, Run
@@ -37,6 +39,7 @@ from clawbench.solving import ProviderError, open_attempt
 from evaluation.instances import Instance
 from evaluation.lists import ListedInstance, listed_instances
 from gateway.models import CaseSpec
+from workspace.owner import CASE, OWNER, this_process
 
 AT_ONCE = 3
 """Cases of a batch that run at the same time."""
@@ -47,62 +50,12 @@ _SHORT = 2.5
 """A short budget is so many times what the claw took for a plain task, and at least the above, in seconds."""
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A run that is over."""
-
-    name: str
-    folder: Path
-    """The case's artifacts."""
-    refused: str
-    """What the adapter said when it could not take the run on; "" where the claw was run."""
-    failed: str
-    """What the suite said of the provider, where that ended the case."""
-    budget: float
-    began: float
-    ended: float
-    seen: str
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        """Of the export; {} where there is none."""
-        path = self.folder / "export.json"
-        return dict(json.loads(path.read_bytes())) if path.exists() else {}
-
-    @cached_property
-    def usage(self) -> dict[str, Any]:
-        """What the gateway counted, and what the claw says."""
-        return dict(json.loads((self.folder / "usage.json").read_bytes()))
-
-    @cached_property
-    def requests(self) -> list[dict[str, Any]]:
-        """The chat requests, whole, in their order."""
-        return [json.loads(path.read_bytes()) for path in sorted((self.folder / "bodies").glob("*.json"))]
-
-    @cached_property
-    def log(self) -> list[dict[str, Any]]:
-        """The gateway's log of all requests."""
-        path = self.folder / "requests.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    @cached_property
-    def patch(self) -> str:
-        """The patch that would be judged."""
-        return (self.folder / "git.patch").read_bytes().decode()
-
-    @cached_property
-    def session(self) -> bytes:
-        """All files of the saved session, one after the other."""
-        paths = sorted((self.folder / "session").rglob("*"))
-        return b"\n".join(path.read_bytes() for path in paths if path.is_file())
-
-
 class _ConformanceCase(Case):
     """A case that differs from the benchmark's in what its run says."""
 
     def __init__(self, bench: Bench, listed: ListedInstance, run: Run, watched: Watched) -> None:
         super().__init__(bench, watched.name, listed)
-        self.case_id = f"{self.claw}-conformance-{run.name}"
+        self.case_id = _case_id(self.claw, run)
         self.watched = watched
         self._run = run
 
@@ -165,11 +118,31 @@ class Laboratory:
             missing = [one for one in batch if not self._record(one).exists()]
             if missing:
                 self._say(f"conformance of {self.claw}: {', '.join(one.name for one in missing)}")
-                with self._key_in_the_environment(), ThreadPoolExecutor(AT_ONCE) as pool:
-                    together = _start_of(missing)
-                    list(pool.map(lambda one: self._run(one, together), missing))
+                self._run_all(missing)
         fields = json.loads(self._record(run).read_bytes())
         return Finished(**{**fields, "folder": Path(fields["folder"])})
+
+    def _run_all(self, runs: Sequence[Run]) -> None:
+        together = _start_of(runs)
+        with self._key_in_the_environment(), ThreadPoolExecutor(AT_ONCE) as pool:
+            running = [pool.submit(self._run, run, together) for run in runs]
+            try:
+                for one in running:
+                    one.result()
+            except BaseException:  # Ctrl-C as well: no claw is waited for any more
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._end(runs)
+                raise
+
+    def _end(self, runs: Sequence[Run]) -> None:
+        """End the containers of runs that are under way."""
+        client = self._bench.client
+        mine = [f"{OWNER}={this_process()}"]
+        for run in runs:
+            marks: dict[str, str | list[str] | bool] = {"label": [*mine, f"{CASE}={_case_id(self.claw, run)}"]}
+            for container in client.containers.list(filters=marks):
+                with suppress(DockerException):  # it ended by itself
+                    container.kill()
 
     @contextmanager
     def _key_in_the_environment(self) -> Iterator[None]:
@@ -277,6 +250,10 @@ class Laboratory:
             watched.seen,
         )
         self._record(run).write_text(json.dumps(asdict(done), default=str))
+
+
+def _case_id(claw: str, run: Run) -> str:
+    return f"{claw}-conformance-{run.name}"
 
 
 def _start_of(batch: Sequence[Run]) -> Barrier | None:

@@ -8,7 +8,7 @@ from clawbench.conformance.repository import EDITS, edit_command
 from gateway.behaviours.base import run_script
 from workspace.prepare import WORKDIR
 
-AMPLE = 240.0
+AMPLE = 900.0
 """Seconds of a budget that is not to be used up."""
 TURNS = 4
 """The limit of turns where it is to be reached."""

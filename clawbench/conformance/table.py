@@ -18,6 +18,30 @@ from adapters.registry import CLAWS
 
 FILE = "conformance.json"
 
+_HOW = """## How it is shown
+
+- Every run is a case like the benchmark's, up to its patch: the same workspace, gateway, export and outcome. The
+  model calls the claw's own shell tool with given commands, or fails in a given way.
+- **Edits** are made to a repository with a file for each kind, and with files of its own under the names that the
+  claw is known to leave. The patch is applied to the start tree, and modes and bytes are compared.
+- **The prompt** is looked for in the first request that reached the gateway, as a whole.
+- **Providers' failures** count as told apart where the case's ending names the failure that it was.
+- **Keys, names, paths**: a made-up key is in the environment that the suite runs in. It, the suite's folder, its
+  Python, the folder of runtimes, each mount's place on the host and the host's name (if it has six characters or
+  more; shorter ones are part of other words) are searched for in the container's files, the mounted runtime,
+  the environments and command lines of its processes, and all artifacts. Not searched is what the kernel itself
+  tells of a mount: `/proc/self/mountinfo` names the runtime's folder on the host.
+- **No request leaves**: loopback is the container's only device, it has no route, and the kernel counts the
+  packets for which it found none. The count is taken before and after three packets of the suite's own, so that a
+  kernel that does not count is noticed. What the claw asked its gateway for beside chat is in the gateway's log.
+- **Two cases at the same time** begin together, each with a word of its own in its prompt, in /tmp and in what its
+  tool says. Neither word is in the other's requests, output, session or patch.
+- **The runtime** is everything that is mounted: names, modes, links and contents, before the first run and at the
+  end.
+- **Budgets** of runs that must not end by themselves are 2.5 times what the claw took for a plain task, or
+  15 s where that is more.
+"""
+
 PASSES, LIMIT, FAILS = "passes", "limit", "FAILS"
 
 
@@ -100,7 +124,7 @@ def page(cells: Sequence[Cell]) -> str:
                 for cell in sorted(told, key=lambda cell: claws.index(cell.claw))
                 if cell.requirement == requirement
             ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", _HOW])
 
 
 def _is_told(cell: Cell) -> bool:
