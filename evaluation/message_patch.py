@@ -31,7 +31,7 @@ _HEADERS = ("diff --git ", "--- ", "+++ ", "@@", "Binary files ", "GIT binary pa
 def patch_in(message: str) -> str:
     """The unified diffs in a message, one after the other; "" where there is none.
 
-    A fenced block counts from its first file's header to its end; outside of fences a diff ends where its lines do.
+    A fenced block counts from its first file's header to its end; elsewhere a diff ends where its lines do.
     The end of each line is the message's own; the last line gets one if the message ends without.
     """
     lines = [f"{line}\n" for line in message.removesuffix("\n").split("\n")]
