@@ -37,7 +37,7 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Mount:
-    """A host folder that the container sees read-only."""
+    """A host folder, or one file, that the container sees read-only."""
 
     source: Path
     target: str
@@ -128,6 +128,9 @@ class Adapter(Protocol):
     """The template in `prompts/`; anything but `default.txt` may only add tool-name guidance."""
     droppings: ClassVar[tuple[str, ...]]
     """What the claw leaves in the repository: .gitignore-style patterns anchored at its root (`/memory/`)."""
+    allowed_tools: ClassVar[tuple[str, ...] | None]
+    """The tools that reach the model, by the names that the claw sends; the gateway takes the others out of its
+    requests. None: all of them."""
     min_memory: ClassVar[str]
     """The least memory that the claw runs in, as Docker writes it (`512m`)."""
     min_pids: ClassVar[int]
@@ -160,6 +163,14 @@ class Adapter(Protocol):
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
         """What the claw itself says that it used, from its session or output; None if it doesn't tell."""
+
+    def final_message(self, session: Path, stdout: bytes) -> str:
+        """The text that the claw ended with, as exactly as it can be had; "" where it came to none.
+
+        Args:
+            session: what `backup_session` copied.
+            stdout: of `send_task`; claws may wrap or decorate what they print.
+        """
 
     def delete_agent(self, shell: Shell) -> None:
         """Remove what `create_agent` made outside the container, if anything."""

@@ -7,6 +7,7 @@ model; it exits 0 when the model failed, so its exit code says nothing; it says 
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -55,6 +56,7 @@ _DEPENDENCIES = replace(_CLAW, package="requests", distribution="requests")
 _AGENT = f"{_CLAW.folder}/agent"
 _CONFIG = "mykey.json"
 _INPUT = re.compile(rb"^\[Cache\] input=(\d+) cached=(\d+)\s*$", re.MULTILINE)
+_REPLY = re.compile(r"^=== Response === [\d: -]+\n", re.MULTILINE)
 _OUTPUT = re.compile(rb"^\[Output\] tokens=(\d+)", re.MULTILINE)
 
 
@@ -87,6 +89,14 @@ class GenericAdapter:
     )
     prompt_file: ClassVar[str] = "generic.txt"
     droppings: ClassVar[tuple[str, ...]] = ()
+    # the others need a browser or a user, or are for the next session
+    allowed_tools: ClassVar[tuple[str, ...] | None] = (
+        "code_run",
+        "file_patch",
+        "file_read",
+        "file_write",
+        "update_working_checkpoint",
+    )
     min_memory: ClassVar[str] = "256m"
     min_pids: ClassVar[int] = 32
 
@@ -163,5 +173,27 @@ class GenericAdapter:
         total = sum(count for count, _ in inputs)
         return TokenUsage(total - cached, cached, None, sum(outputs) if outputs else None)
 
+    def final_message(self, session: Path, stdout: bytes) -> str:  # noqa: ARG002 - there some of it is rewritten
+        """See `Adapter.final_message`: the last reply in its log of the model's."""
+        logs = sorted(session.glob("temp/model_responses_*.txt"))
+        return _last_reply(logs[0].read_bytes().decode("utf-8", "replace")) if len(logs) == 1 else ""
+
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""
+
+
+def _last_reply(log: str) -> str:
+    """The text of the last reply in a log; "" where there is none, or it calls a tool."""
+    *before, last = _REPLY.split(log)
+    if not before:
+        return ""
+    text = last.removesuffix("\n\n")
+    try:
+        blocks = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text  # a session that describes the tools in the prompt logs the text itself
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        return text
+    if any(block.get("type") == "tool_use" for block in blocks):
+        return ""
+    return "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import yaml
 
@@ -54,6 +54,15 @@ class HermesAdapter:
     install_hint: ClassVar[str] = _CLAW.install_hint
     prompt_file: ClassVar[str] = "default.txt"
     droppings: ClassVar[tuple[str, ...]] = ()
+    # what `TOOLSETS` leaves, declared so that another version's additions stay out
+    allowed_tools: ClassVar[tuple[str, ...] | None] = (
+        "patch",
+        "process",
+        "read_file",
+        "search_files",
+        "terminal",
+        "write_file",
+    )
     min_memory: ClassVar[str] = "512m"
     min_pids: ClassVar[int] = 64
 
@@ -102,8 +111,20 @@ class HermesAdapter:
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the session
         """See `Adapter.usage`."""
-        found = sorted(session.rglob(_DATABASE))
-        return _usage_in(found[0]) if len(found) == 1 else None
+        sums = ", ".join(f"sum({column})" for column in _COLUMNS)
+        # over all sessions: a compressed one goes on in a new row
+        row = _ask(session, f"SELECT {sums}, sum(api_call_count) FROM sessions")  # noqa: S608 - our names
+        if not row or not all(isinstance(count, int) for count in row) or not row[-1]:
+            return None
+        return TokenUsage(*row[:4])
+
+    def final_message(self, session: Path, stdout: bytes) -> str:  # noqa: ARG002 - warnings may be in it
+        """See `Adapter.final_message`."""
+        row = _ask(session, "SELECT role, tool_calls, content FROM messages ORDER BY id DESC LIMIT 1")
+        match row:
+            case ("assistant", None | "" | "[]", str(text)):
+                return text
+        return ""
 
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""
@@ -115,21 +136,21 @@ def _shell_init(variables: Mapping[str, str]) -> str:
     return "".join(f"export {name}={shlex.quote(variables[name])}\n" for name in lost if name in variables)
 
 
-def _usage_in(database: Path) -> TokenUsage | None:
-    """The sum over all sessions: a compressed one goes on in a new row.
+def _ask(session: Path, query: str) -> tuple[Any, ...]:
+    """The first row that the session's database answers with; () where there is none, or no such database.
 
     The files are copied first, because SQLite would change them: what the claw wrote last is in the write-ahead
     log beside the database.
     """
+    found = sorted(session.rglob(_DATABASE))
+    if len(found) != 1:
+        return ()
     with tempfile.TemporaryDirectory() as folder:
-        for path in database.parent.glob(f"{database.name}*"):
+        for path in found[0].parent.glob(f"{_DATABASE}*"):
             shutil.copyfile(path, Path(folder, path.name))
-        sums = ", ".join(f"sum({column})" for column in _COLUMNS)
         try:
-            with closing(sqlite3.connect(Path(folder, database.name))) as connection:
-                row = connection.execute(f"SELECT {sums}, sum(api_call_count) FROM sessions").fetchone()  # noqa: S608 - our names
+            with closing(sqlite3.connect(Path(folder, _DATABASE))) as connection:
+                row: tuple[Any, ...] | None = connection.execute(query).fetchone()
         except sqlite3.Error:
-            return None  # the claw, which can write what it likes here, said nothing that can be read
-    if not all(isinstance(count, int) for count in row) or not row[-1]:
-        return None
-    return TokenUsage(*row[:4])
+            return ()  # the claw, which can write what it likes here, said nothing that can be read
+    return row or ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from adapters import configs
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
@@ -53,6 +53,19 @@ class NanobotAdapter:
         "/memory/MEMORY.md",
         "/memory/history.jsonl",
         "/prompts/README.md",
+    )
+    # the others are cron, spawn, message, goals and other sessions
+    allowed_tools: ClassVar[tuple[str, ...] | None] = (
+        "apply_patch",
+        "edit_file",
+        "exec",
+        "exec_session",
+        "find_files",
+        "grep",
+        "list_dir",
+        "list_exec_sessions",
+        "read_file",
+        "write_file",
     )
     min_memory: ClassVar[str] = "512m"
     min_pids: ClassVar[int] = 64
@@ -100,8 +113,26 @@ class NanobotAdapter:
         found = [usage for path in sorted(session.rglob("*.jsonl")) if (usage := _last_usage(path)) is not None]
         return found[0] if len(found) == 1 else None
 
+    def final_message(self, session: Path, stdout: bytes) -> str:  # noqa: ARG002 - there it is wrapped
+        """See `Adapter.final_message`."""
+        found = [rows for path in sorted(session.rglob("*.jsonl")) if (rows := _session_rows(path))]
+        last = found[0][-1] if len(found) == 1 else {}
+        text = last.get("content")
+        ended = last.get("role") == "assistant" and not last.get("tool_calls")
+        return text if ended and isinstance(text, str) else ""
+
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""
+
+
+def _session_rows(path: Path) -> list[dict[str, Any]]:
+    """The messages in a session file; none where it is no session file, or not one that can be read."""
+    try:
+        first, *rows = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+        is_session = first["_type"] == "metadata"
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return rows if is_session and all(isinstance(row, dict) for row in rows) else []
 
 
 def _last_usage(path: Path) -> TokenUsage | None:
@@ -113,7 +144,7 @@ def _last_usage(path: Path) -> TokenUsage | None:
         total = reported["input_tokens"]
         output = reported["output_tokens"]
         read, write = reported.get("cache_read_tokens"), reported.get("cache_write_tokens")
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None  # the claw, which can write what it likes here, said nothing that can be read
     if not all(isinstance(count, int) for count in (total, output, read or 0, write or 0)):
         return None

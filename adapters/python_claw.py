@@ -17,6 +17,7 @@ from adapters.base import STATE_DIR, Mount, NotInstalledError, Runtime, Shell, T
 from adapters.prompts import prompt_bytes
 from adapters.runtimes import (
     INSTALLED,
+    MOUNTED,
     PACKAGES,
     container_python,
     default_home,
@@ -75,7 +76,7 @@ class PythonClaw:
 
     @property
     def _mount(self) -> str:
-        return f"/opt/claw/{self.name}"
+        return f"{MOUNTED}/{self.name}"
 
     def runtime(self) -> Runtime:
         """The packages: those that the variable names, else the installed ones, else the default place's.

@@ -25,7 +25,10 @@ PACKAGES = "site-packages"
 INSTALLED = "clawbench install"
 """What a runtime in the default place was found by."""
 
-_PYTHON_MOUNT = "/opt/claw/python"
+MOUNTED = "/opt/claw"
+"""The folder, inside the container, below which runtimes are mounted."""
+
+_PYTHON_MOUNT = f"{MOUNTED}/python"
 
 
 @dataclass(frozen=True)

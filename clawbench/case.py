@@ -19,11 +19,12 @@ from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
+from gateway.models import CaseSpec
 from records.case import CaseFolder
 from records.run import now
 from workspace.images import find_image
 from workspace.owner import labels
-from workspace.prepare import PreparedImage, prepare
+from workspace.prepare import WORKDIR, PreparedImage, prepare
 
 
 class Case:
@@ -50,10 +51,15 @@ class Case:
         """The instance's row (raises InstanceError)."""
         return load_instance(self.listed, demo=demo.images.TASK_REPO, dataset=self.bench.settings.dataset)
 
+    @property
+    def prompt_file(self) -> str:
+        """The prompt's template in `prompts/` (raises NotInstalledError)."""
+        return self.bench.settings.prompt_file(self.adapter.prompt_file)
+
     @cached_property
     def prompt(self) -> str:
         """What the claw is told: the same words for every claw."""
-        return render(self.adapter.prompt_file, self.instance.problem_statement)
+        return render(self.prompt_file, self.instance.problem_statement)
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -134,6 +140,17 @@ class Case:
                 say=self.say,
             )
 
+    def gateway_spec(self) -> CaseSpec:
+        """What the gateway must know of it."""
+        return CaseSpec(
+            case_id=self.case_id,
+            model=self.bench.settings.model,
+            workdir=WORKDIR,
+            gold_patch=self.instance.patch,
+            allowed_tools=self.adapter.allowed_tools,
+            request_log=self.folder.path / "requests.jsonl",
+        )
+
     def manifest(self) -> dict[str, Any]:
         """Everything that this case's number is attributed to."""
         runtime = self.adapter.runtime()
@@ -145,8 +162,10 @@ class Case:
             "repo": self.instance.repo,
             "base_commit": self.instance.base_commit,
             "settings": self.bench.settings.attributed(),
-            "prompt_template_sha256": prompt_digest(self.adapter.prompt_file),
+            "prompt": self.prompt_file,
+            "prompt_template_sha256": prompt_digest(self.prompt_file),
             "droppings": list(self.adapter.droppings),
+            "allowed_tools": self.adapter.allowed_tools,
             "source_image": {"name": self.prepared.source, "id": self.prepared.source_id},
             "prepared_image": {"tag": self.prepared.tag, "id": self.prepared.image_id},
             "evaluation_image": self.prepared.evaluation,

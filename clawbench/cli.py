@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,8 +16,10 @@ from adapters.base import BadOptionError, NotInstalledError
 from adapters.registry import CLAWS, adapter
 from adapters.runtimes import default_home
 from clawbench.bench import connect
+from clawbench.conformance.table import load, page
 from clawbench.install import install, install_all
 from clawbench.installers.base import InstallError
+from clawbench.session import ROOT
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
@@ -85,6 +88,18 @@ def claws() -> None:
         else:
             table.add_row(name, runtime.version, runtime.found_by, str(runtime.location))
     console.print(table)
+
+
+@app.command("conformance-table")
+def conformance_table(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs (artifacts/<run-id>); later ones count.")],
+    to: Annotated[Path, typer.Option(help="The page to write.")] = ROOT / "docs" / "conformance.md",
+) -> None:
+    """Make docs/conformance.md from the results of `pytest -m conformance`."""
+    with _told():
+        found = {(cell.claw, cell.requirement): cell for run in runs for cell in load(run)}
+        to.write_text(page(list(found.values())), encoding="utf-8")
+    _say(f"wrote {to}")
 
 
 @app.command("sweep")

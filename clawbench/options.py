@@ -37,6 +37,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "(default: claw, model and time)"
     },
     "--model": {"default": DEFAULT_MODEL, "help": _model_help()},
+    "--adapter": {
+        "choices": ["full", "bare"],
+        "default": "full",
+        "help": "'bare' is the paper's minimal adapter, for any claw: the prompt is the issue and a request for a "
+        "diff in the final message, and that diff is judged, not what the claw did (default: full)",
+    },
     "--agent-timeout": {
         "type": float,
         "default": 3600,
@@ -100,6 +106,7 @@ def settings_from(config: pytest.Config) -> Settings:
             run_id=option.run_id or _default_run_id(config),
             artifacts=Path(option.artifacts).absolute(),
             model=option.model,
+            adapter=option.adapter,
             agent_timeout=option.agent_timeout,
             max_turns=option.max_turns,
             llm_no=option.llm_no,
@@ -121,4 +128,5 @@ def settings_from(config: pytest.Config) -> Settings:
 def _default_run_id(config: pytest.Config) -> str:
     claws = "-".join(named_claws(config) or wanted_claws(config)) or "none"
     model = re.sub(r"[^A-Za-z0-9._-]", "-", config.option.model)
-    return f"{claws}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"[:120]
+    bare = "-bare" if config.option.adapter == "bare" else ""
+    return f"{claws}{bare}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"[:120]

@@ -32,7 +32,10 @@ class PackagesError(RuntimeError):
 
 @dataclass(frozen=True)
 class Target:
-    """A folder that another Python, on another Linux of the same machine type, will import from."""
+    """A folder that another Python, on another Linux of the same machine type, will import from.
+
+    No bytecode is made on the way: it would name the folder.
+    """
 
     folder: Path
     python: str
@@ -43,7 +46,6 @@ class Target:
         return [
             *("--target", str(self.folder), "--python-version", self.python, "--only-binary", ":all:"),
             *("--python-platform", f"{_machine()}-manylinux_2_{_GLIBC}"),
-            *(["--compile-bytecode"] if self._same_python() else []),
         ]
 
     def pip_arguments(self) -> list[str]:
@@ -54,12 +56,8 @@ class Target:
         return [
             *("--target", str(self.folder), "--python-version", self.python, "--only-binary", ":all:"),
             *(argument for name in platforms for argument in ("--platform", name)),
-            *([] if self._same_python() else ["--no-compile"]),
+            "--no-compile",
         ]
-
-    def _same_python(self) -> bool:
-        """Whether bytecode that we compile is of use to it."""
-        return self.python == f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def install(requirements: Sequence[str], say: Callable[[str], None], target: Target | None = None) -> None:

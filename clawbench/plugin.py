@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clawbench import reporting, selection
+from clawbench import hooks, reporting, selection
 from clawbench.case import Case
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.options import add_options, settings_from
@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["attempt", "case"]
 
+pytest_plugins = ("clawbench.conformance.plugin",)
+
 SESSION = pytest.StashKey[Session]()
 _WORKER = "clawbench"
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the suite's hooks."""
+    pluginmanager.add_hookspecs(hooks)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,7 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers; take over the controller's settings in a worker; else settle them."""
+    """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
+    selection.know_claws(config)
     for name, meaning in selection.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     handed_over = getattr(config, "workerinput", {}).get(_WORKER)
@@ -94,6 +102,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         write(f"removed what a run that is gone left behind: container {name}")
     if opened.settings.egress == "open":
         write("WARNING: --egress open: claws can reach the network; the numbers are not comparable with others")
+    if opened.settings.adapter == "bare":
+        write("--adapter bare: what the claw says in its final message is judged, not what it does")
     write(f"run {opened.settings.run_id}, model {opened.settings.model}")
     if distributed:
         opened.show_progress(ProgressPrinter(opened.run.path, write))

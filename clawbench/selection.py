@@ -8,11 +8,11 @@ task set is meant, which costs nothing; with real instances named, the embedded 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
-from adapters.registry import CLAWS, installed
+from adapters.registry import BadAdapterError, claws, installed, know_outside
 from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, listed_instances
 
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
@@ -27,10 +27,25 @@ MARKERS = {
 }
 
 
+def know_claws(config: pytest.Config) -> None:
+    """Make known what plugins bring by `pytest_clawbench_adapters`.
+
+    Raises:
+        pytest.UsageError: it can't be taken in; the message says what and why.
+    """
+    brought = config.hook.pytest_clawbench_adapters()
+    if any(not isinstance(adapters, Iterable) for adapters in brought):
+        raise pytest.UsageError("pytest_clawbench_adapters must return adapters in a list")
+    try:
+        know_outside((adapter for adapters in brought for adapter in adapters), reserved=MARKERS)
+    except BadAdapterError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
 def named_claws(config: pytest.Config) -> list[str]:
     """The claws that the command names, in `-k` or in a test id."""
-    words = set(re.findall(r"[a-z]+", " ".join([config.option.keyword, *_test_ids(config)])))
-    return [name for name in CLAWS if name in words]
+    words = set(re.findall(r"[a-z0-9_]+", " ".join([config.option.keyword, *_test_ids(config)])))
+    return [name for name in claws() if name in words]
 
 
 def _test_ids(config: pytest.Config) -> list[str]:
@@ -39,7 +54,7 @@ def _test_ids(config: pytest.Config) -> list[str]:
 
 def wanted_claws(config: pytest.Config) -> list[str]:
     """The claws that cases are made for: those that are named, installed or not, else those that are installed."""
-    return named_claws(config) or [name for name in CLAWS if installed(name)]
+    return named_claws(config) or [name for name in claws() if installed(name)]
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
@@ -68,7 +83,7 @@ def case_of(node_id: str) -> tuple[str, ListedInstance] | None:
     parameter = node_id.partition("[")[2].removesuffix("]")
     for listed in listed_instances():
         claw = parameter.removesuffix(f"-{listed.instance_id}")
-        if claw in CLAWS:
+        if claw in claws():
             return claw, listed
     return None
 

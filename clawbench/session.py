@@ -123,20 +123,21 @@ def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
     return {
         "clawbench": {"version": version("clawbench"), "commit": _commit()},
         "settings": settings.attributed() | {"harness": harness_version()},
-        "claws": {name: _claw(name) for name in claws if installed(name)},
+        "claws": {name: _claw(name, settings) for name in claws if installed(name)},
     }
 
 
-def _claw(name: str) -> dict[str, Any]:
+def _claw(name: str, settings: Settings) -> dict[str, Any]:
     found = adapter(name)
     runtime = found.runtime()
+    prompt = settings.prompt_file(found.prompt_file)
     return {
         "version": runtime.version,
         "found_by": runtime.found_by,
         "adapter_sha256": sha256(Path(inspect.getfile(type(found))).read_bytes()).hexdigest(),
         "config_sha256": sha256(found.config_file().read_bytes()).hexdigest(),
-        "prompt": found.prompt_file,
-        "prompt_sha256": prompt_digest(found.prompt_file),
+        "prompt": prompt,
+        "prompt_sha256": prompt_digest(prompt),
     }
 
 

@@ -19,6 +19,8 @@ class Settings(BaseModel):
     artifacts: Path
     """The folder of all runs, absolute."""
     model: str
+    adapter: Literal["full", "bare"] = "full"
+    """`bare`: the claw gets the issue alone, and what its final message says is judged, not what it did."""
     agent_timeout: float = Field(gt=0)
     """Seconds of wall clock for one claw on one instance."""
     max_turns: int = Field(gt=0)
@@ -31,6 +33,14 @@ class Settings(BaseModel):
     dataset: str | None = None
     pids_limit: int
     memory: str
+
+    def contender(self, claw: str) -> str:
+        """What a number is of: the claw, with what was left of its adapter."""
+        return claw if self.adapter == "full" else f"{claw}-{self.adapter}"
+
+    def prompt_file(self, own: str) -> str:
+        """The template in `prompts/` of a claw whose adapter names its own."""
+        return own if self.adapter == "full" else "bare.txt"
 
     def attributed(self) -> dict[str, Any]:
         """The part of them that a number depends on, for the manifest."""

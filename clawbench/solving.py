@@ -12,9 +12,10 @@ from secrets import token_hex
 
 from adapters.base import CommandResult, Task
 from clawbench.case import Case
+from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from gateway.client import GatewayError
-from gateway.models import CaseCounts, CaseSpec
+from gateway.models import CaseCounts
 from workspace.container import GATEWAY_PORT, Keep, open_workspace
 from workspace.export import Export, export
 from workspace.prepare import WORKDIR
@@ -26,6 +27,7 @@ _PROVIDER_FAULTS = {
     "rate_limited": "the provider's rate limit (429)",
     "server_error": "the provider failed (5xx)",
     "malformed": "the provider's answer was malformed",
+    "dropped": "the provider broke the connection off",
     "hung": "the provider did not answer",
 }
 """Endings of a request that are not the claw's doing. Claws exit 0 on some of them: the gateway knows."""
@@ -133,24 +135,38 @@ class Attempt:
             "claw": asdict(told) if told is not None else None,
         }
         case.folder.write_text("usage.json", json.dumps(usage, indent=2) + "\n")
+        patch = taken.patch
+        if case.bench.settings.adapter == "bare":
+            patch = self._said(session)
         facts = {
-            "model_name_or_path": f"{case.claw}/{case.bench.settings.model}",
+            "model_name_or_path": f"{case.bench.settings.contender(case.claw)}/{case.bench.settings.model}",
             "ending": self._ending,
             "is_final": self._ending is not Ending.INFRASTRUCTURE,
             "detail": self._detail,
             "exit_code": self._exit_code,
             "requests": self._counts.requests,
             "turns": self._counts.turns,
+            "removed_tools": self._counts.removed_tools,
             "tokens": self._counts.tokens.model_dump(),
             "changed_files": taken.changed_files,
-            "patch_bytes": len(taken.patch.encode()),
+            "patch_bytes": len(patch.encode()),
             "start_tree": taken.start_tree,
             "final_tree": taken.final_tree,
             "seconds": {name: round(spent, 3) for name, spent in case.seconds.items()},
         }
-        case.folder.keep_export(facts, taken.patch, taken.raw, [asdict(item) for item in taken.dropped])
+        case.folder.keep_export(facts, patch, taken.raw, [asdict(item) for item in taken.dropped])
         case.bench.run.note(case.claw, case.listed.instance_id, "exported", ending=self._ending)
         case.bench.run.write_predictions()
+
+    def _said(self, session: Path) -> str:
+        """The patch in the claw's final message, which is kept."""
+        message = self._case.adapter.final_message(session, self._stdout)
+        self._case.folder.write_text("final_message.txt", message)
+        # half a surrogate pair, which JSON can hold, is no text that a patch could be written down in
+        patch = patch_in(message.encode("utf-8", "replace").decode())
+        if not patch and not self._detail:
+            self._detail = "no diff in its final message" if message else "no final message"
+        return patch
 
 
 class ProviderError(ConnectionError):
@@ -163,13 +179,15 @@ def _ending(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
     # a model that hangs until the budget is used up is a timeout, as for any slow model
     if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
         return Ending.INFRASTRUCTURE, _PROVIDER_FAULTS[last]
+    nothing = "the model's last answer was empty" if last == "empty" else ""
+    also = f"; {nothing}" if nothing else ""
     if result.timed_out:
-        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s"
+        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s{also}"
     if not counts.requests:
         return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and never asked the model"
     if result.exit_code != 0:
-        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns"
-    return Ending.FINISHED, ""
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns{also}"
+    return Ending.FINISHED, nothing
 
 
 @contextmanager
@@ -189,14 +207,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
             bench.client, prepared, cache=bench.home / "start-trees", labels=case.labels, say=case.say
         )
     case.folder.keep_manifest(case.manifest())
-    spec = CaseSpec(
-        case_id=case.case_id,
-        model=bench.settings.model,
-        workdir=WORKDIR,
-        gold_patch=case.instance.patch,
-        request_log=case.folder.path / "requests.jsonl",
-    )
-    socket = bench.gateway.open_case(spec)
+    socket = bench.gateway.open_case(case.gateway_spec())
     keep = Keep()
     # two runs may have the same id in two folders of artifacts
     unique = f"{bench.settings.run_id}.{case.case_id}"[:170] + f".{token_hex(4)}"

@@ -24,7 +24,10 @@ class Exchange:
     started: float = field(default_factory=time.monotonic)
     stream: bool | None = None
     model: str | None = None
+    offered: tuple[str, ...] = ()
+    """The names of the tools in the claw's request."""
     tools: tuple[str, ...] = ()
+    """Those that reached the model."""
     status: int | None = None
     ending: Ending | None = None
     """None while it is not known."""
@@ -46,6 +49,7 @@ class Exchange:
                 "path": self.path,
                 "model": self.model,
                 "stream": self.stream,
+                "offered": list(self.offered),
                 "tools": list(self.tools),
                 "status": self.status,
                 "ending": self.ending,
@@ -63,16 +67,32 @@ class Case:
         """Set up the case (raises ValueError for an unknown model)."""
         self.model_name = spec.model
         self.model = ScriptedModel.of(spec)
+        self.allowed_tools = spec.allowed_tools
         self.cache = PromptCache()
         self._log: Path = spec.request_log
         self._exchanges: list[Exchange] = []
+        self._bodies = spec.request_bodies
         spec.request_log.parent.mkdir(parents=True, exist_ok=True)
+        if self._bodies:
+            self._bodies.mkdir(parents=True, exist_ok=True)
 
     def begin(self, method: str, path: str) -> Exchange:
         """A request has arrived."""
         exchange = Exchange(method, path)
         self._exchanges.append(exchange)
         return exchange
+
+    @property
+    def failed(self) -> int:
+        """How many requests so far failed by the provider."""
+        return sum(exchange.status == 500 for exchange in self._exchanges)
+
+    def keep_body(self, body: object) -> None:
+        """Keep a request's JSON where the case's owner wants it."""
+        if self._bodies:
+            number = len(list(self._bodies.iterdir()))
+            text = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            (self._bodies / f"{number:05d}.json").write_bytes(text)
 
     def finish(self, exchange: Exchange) -> None:
         """A request is over: one that came to no ending of its own was left by its client."""
@@ -92,6 +112,9 @@ class Case:
             endings={ending: endings.count(ending) for ending in ENDINGS},
             last_ending=endings[-1] if endings else None,
             tool_surface=sorted({tool for exchange in counted for tool in exchange.tools}),
+            removed_tools=sorted(
+                {tool for exchange in counted for tool in exchange.offered if tool not in exchange.tools}
+            ),
             models=sorted({exchange.model for exchange in counted if exchange.model}),
         )
 

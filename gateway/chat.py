@@ -14,9 +14,12 @@ from gateway import wire
 from gateway.behaviours.base import Fault
 from gateway.case import Case, Exchange
 from gateway.tokens import Usage, count
+from gateway.tool_filter import filter_tools
 
 MAX_BODY = 256 * 1024 * 1024
 """The most bytes of one request: whole conversations come with each."""
+RETRY_AFTER = "1"
+"""Seconds that a rate limit asks to wait."""
 CHAT_PATH = "/v1/chat/completions"
 MODELS_PATH = "/v1/models"
 
@@ -56,15 +59,22 @@ class ChatHandler:
         if http.method != "POST":
             return _refuse(exchange, 405, f"Not allowed to {http.method} on {CHAT_PATH}")
         try:
-            request = wire.parse_request(await http.read())
+            raw = wire.read_json(await http.read())
+            request = wire.parse_request(raw)
         except web.HTTPRequestEntityTooLarge:
             return _refuse(exchange, 413, "The request is too large.")
         except wire.BadRequestError as error:
             return _refuse(exchange, 400, str(error))
+        self._case.keep_body(raw)
         exchange.stream = bool(request.stream)
         exchange.model = request.model
-        exchange.tools = tuple(function.name for function in request.functions)
-        answer = self._case.model.answer(request)
+        filtered = filter_tools(raw, self._case.allowed_tools)
+        exchange.offered, exchange.tools = filtered.offered, filtered.passed
+        if filtered.removed:
+            request = wire.parse_request(filtered.request)
+        answer = self._case.model.answer(request, self._case.failed)
+        if answer is Fault.EMPTY:
+            answer = wire.Reply("")
         if isinstance(answer, Fault):
             return await _fail(http, exchange, answer)
         return await self._reply(http, exchange, request, answer)
@@ -86,7 +96,8 @@ class ChatHandler:
             await body.prepare(http)
             await body.write_eof()
             response = body
-        exchange.ending, exchange.usage, exchange.finish_reason = "ok", usage, reply.finish_reason
+        exchange.ending = "ok" if reply.text or reply.call else "empty"
+        exchange.usage, exchange.finish_reason = usage, reply.finish_reason
         return response
 
     async def _stream(
@@ -118,6 +129,16 @@ async def _fail(http: web.Request, exchange: Exchange, fault: Fault) -> web.Stre
             exchange.status = 401
             body = wire.error_body("Incorrect API key provided.", "invalid_request_error", "invalid_api_key")
             return web.json_response(body, status=401)
+        case Fault.RATE_LIMITED:
+            exchange.status = 429
+            body = wire.error_body("Rate limit reached for requests.", "requests", "rate_limit_exceeded")
+            return web.json_response(body, status=429, headers={"Retry-After": RETRY_AFTER})
+        case Fault.DROPPED:
+            if http.transport:
+                http.transport.close()
+            return web.Response()
+        case Fault.EMPTY:
+            raise AssertionError("an empty answer is a reply")
         case Fault.HUNG:
             # Ends by cancellation: the client leaves, or the case is closed.
             await asyncio.Event().wait()

@@ -16,6 +16,8 @@ Ending = Literal[
     "rate_limited",
     "server_error",
     "malformed",
+    "dropped",
+    "empty",
     "hung",
     "client_gone",
     "refused",
@@ -23,7 +25,8 @@ Ending = Literal[
 """How one request ended, as seen by the gateway.
 
 `ok`: a complete reply was sent. `unauthorized`, `rate_limited`, `server_error`: the model's provider answered
-401, 429, 5xx. `malformed`: the reply was no valid stream or JSON. `hung`: no reply came. `client_gone`: the
+401, 429, 5xx. `malformed`: the reply was no valid stream or JSON. `dropped`: the connection broke before a
+reply. `empty`: a complete reply that says and calls nothing. `hung`: no reply came. `client_gone`: the
 claw left, or the case was closed, before the reply was complete. `refused`: the request itself was wrong.
 """
 
@@ -44,8 +47,14 @@ class CaseSpec(_Strict):
     """The repository, inside the claw's container."""
     gold_patch: str = ""
     """The instance's own fix, for the behaviours that need it."""
+    commands: tuple[str, ...] = ()
+    """Shell commands, for the behaviours that run what they are given."""
+    allowed_tools: tuple[str, ...] | None = None
+    """The names of the tools that reach the model, whatever the claw offers; None: all."""
     request_log: Path
     """A file on the host, absolute, that gets one JSON line per request; its folder is made on demand."""
+    request_bodies: Path | None = None
+    """A folder on the host, absolute, that gets each request's JSON as the claw sent it; None: not kept."""
 
 
 class TokenCounts(_Strict):
@@ -71,6 +80,8 @@ class CaseCounts(_Strict):
     last_ending: Ending | None = None
     """The ending of the request that began last, of those that ended."""
     tool_surface: list[str] = Field(default_factory=list)
-    """The names of all tools that were offered, sorted."""
+    """The names of all tools that reached the model, sorted."""
+    removed_tools: list[str] = Field(default_factory=list)
+    """The names of all tools that the claw offered and the filter took out, sorted."""
     models: list[str] = Field(default_factory=list)
     """The model names that were asked for, sorted."""

@@ -33,8 +33,14 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
         "hang": faults.hang,
         "broken": faults.broken,
         "unauthorized": faults.unauthorized,
+        "limited": faults.limited,
+        "dropped": faults.dropped,
+        "empty": faults.empty,
         "garbage": faults.garbage,
         "loop": faults.loop,
+        "commands": faults.commands,
+        "stall": faults.stall,
+        "flaky": faults.flaky,
         "git": probes.git,
         "escape": probes.escape,
         "tamper": probes.tamper,
@@ -71,7 +77,7 @@ class ScriptedModel:
     @classmethod
     def of(cls, spec: CaseSpec) -> ScriptedModel:
         """The model that a case asks for (raises ValueError for an unknown one)."""
-        job = Job(case_id=spec.case_id, workdir=spec.workdir, gold_patch=spec.gold_patch)
+        job = Job(spec.case_id, spec.workdir, spec.gold_patch, spec.commands)
         return cls(job, parse_model(spec.model))
 
     @property
@@ -79,15 +85,23 @@ class ScriptedModel:
         """How fast the replies are to be sent."""
         return self.behaviour.pace
 
-    def answer(self, request: ChatRequest) -> Reply | Fault:
-        """The reply to a request; a request without tools is a side request and advances nothing."""
-        if self.behaviour.fault:
-            return self.behaviour.fault
+    def answer(self, request: ChatRequest, failed: int = 0) -> Reply | Fault:
+        """The reply to a request; a request without tools is a side request and advances nothing.
+
+        Args:
+            request: of the claw.
+            failed: how many requests of the case got no proper reply before.
+        """
+        behaviour = self.behaviour
+        if behaviour.fault and not behaviour.works_first and failed != behaviour.faults:
+            return behaviour.fault
         functions = request.functions
         if not functions:
             return Reply(SIDE_REPLY)
         step = steps_done(request.messages)
         command = self.behaviour.command(self.job, step)
+        if command is None and behaviour.fault and behaviour.works_first:
+            return behaviour.fault
         if command is None:
             return Reply(self.behaviour.conclude(self.job, tool_results(request.messages)))
         tool = find_shell_tool(functions)

@@ -97,12 +97,16 @@ class Reply:
         return "tool_calls" if self.call else "stop"
 
 
-def parse_request(body: bytes) -> ChatRequest:
-    """Read a request's body (raises BadRequestError)."""
+def read_json(body: bytes) -> Any:
+    """What a request's body holds (raises BadRequestError)."""
     try:
-        raw = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"The body is not valid JSON: {error}") from error
+
+
+def parse_request(raw: Any) -> ChatRequest:
+    """Read a request (raises BadRequestError)."""
     try:
         request = ChatRequest.model_validate(raw)
     except ValidationError as error:

@@ -22,6 +22,7 @@ from aiohttp import web
 from adapters.base import Adapter, CommandResult, Task, TokenUsage
 from adapters.registry import adapter
 from adapters.runtimes import default_home
+from adapters.zeroclaw import PROMPT_LIMIT
 from demo.images import TASK_REPO, ensure_image, image_name
 from evaluation.instances import load_instance
 from evaluation.lists import listed_instances
@@ -46,9 +47,17 @@ class Subject:
     """What it reports of two replies of 100 tokens in, 40 of them cached, and 7 out."""
     not_offered: frozenset[str]
     """Tools that its own means take away."""
+    longest: int = 200 << 10
+    """Bytes of a prompt that it must take."""
 
 
 SUBJECTS = (
+    Subject(
+        "openclaw",
+        lambda command: ("exec", {"command": command}),
+        TokenUsage(120, 80, 0, 14),
+        frozenset({"web_search", "web_fetch", "memory_search", "sessions_spawn", "subagents", "cron", "image"}),
+    ),
     Subject(
         "hermes",
         lambda command: ("terminal", {"command": command}),
@@ -62,6 +71,13 @@ SUBJECTS = (
         lambda command: ("exec", {"command": command}),
         TokenUsage(120, 80, None, 14),
         frozenset({"web_search", "web_fetch", "my", "run_cli_app"}),
+    ),
+    Subject(
+        "zeroclaw",
+        lambda command: ("shell", {"command": command}),
+        TokenUsage(120, 80, None, 14),
+        frozenset({"web_fetch", "http_request", "memory_recall", "cron_add", "sessions_list", "spawn_subagent"}),
+        longest=PROMPT_LIMIT,
     ),
     Subject(
         "generic",
@@ -130,7 +146,11 @@ class ScriptedModel:
         if body.get("tools") and len(self.requests) <= self._calls:
             name, arguments = self._subject.call(PROBE)
             call = {"name": name, "arguments": json.dumps(arguments)}
-            delta = {"tool_calls": [{"index": 0, "id": f"call{len(self.requests)}", "function": call}]}
+            delta = {
+                "tool_calls": [
+                    {"index": 0, "id": f"call{len(self.requests)}", "type": "function", "function": call}
+                ]
+            }
             reason = "tool_calls"
         usage = {
             "prompt_tokens": 100,
@@ -138,6 +158,13 @@ class ScriptedModel:
             "total_tokens": 107,
             "prompt_tokens_details": {"cached_tokens": 40},
         }
+        if not body.get("stream"):
+            message = {"role": "assistant", "content": None, **delta}
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            return web.json_response(
+                {"id": "c", "object": "chat.completion", "created": 0, "model": "m"}
+                | {"choices": [choice], "usage": usage}
+            )
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for choice in (

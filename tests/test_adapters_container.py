@@ -66,9 +66,9 @@ def finished(
 def endless(
     engine: docker.DockerClient, image: PreparedImage, subject: Subject, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:
-    """A prompt of 200 KiB, and a model that calls its tool for ever."""
+    """The longest prompt that it must take, and a model that calls its tool for ever."""
     session = tmp_path_factory.mktemp(subject.name)
-    return run_claw(engine, image, subject, session, size=200 << 10, calls=1000, max_turns=4)
+    return run_claw(engine, image, subject, session, size=subject.longest, calls=1000, max_turns=4)
 
 
 def test_it_ends_well(finished: Run) -> None:
@@ -124,6 +124,8 @@ def test_the_budget_of_turns_is_kept(endless: Run) -> None:
 def test_a_python_that_does_not_fit_is_said_with_what_to_do(
     engine: docker.DockerClient, image: PreparedImage, subject: Subject
 ) -> None:
+    if subject.name in ("openclaw", "zeroclaw"):
+        pytest.skip("it is no Python claw")
     if container_python().mounts:
         pytest.skip("a standalone Python is mounted, which fits")
     claw = adapter(subject.name)

@@ -84,7 +84,18 @@ def test_a_standalone_python_compiles_what_it_will_run(
     install("nanobot", lambda _: None, home)
     (module,) = home.rglob("nanobot/__init__.py")
     assert module.parent.parent.parent.name == f"0.3.5-py{python.removeprefix('python')}"
-    assert list(module.parent.glob("__pycache__/__init__.*.pyc"))
+    (bytecode,) = module.parent.glob("__pycache__/__init__.*.pyc")
+    assert f"/opt/claw/nanobot/{module.relative_to(home / 'nanobot')}".encode() in bytecode.read_bytes()
+
+
+def test_nothing_installed_names_a_path_of_the_host(home: Path, wheel: Path) -> None:
+    install("nanobot", lambda _: None, home)
+    files = [path for path in home.rglob("site-packages/**/*") if path.is_file()]
+    assert files
+    for path in files:
+        content = path.read_bytes()
+        assert str(home).encode() not in content, path
+        assert sys.prefix.encode() not in content, path
 
 
 def test_a_python_that_does_not_run_here_is_no_hindrance(

@@ -70,7 +70,7 @@ EXEC = shell_tool("exec", "command")
 
 def request(messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = (EXEC,)) -> ChatRequest:
     body = {"model": "m", "messages": list(messages), "tools": list(tools)}
-    return parse_request(json.dumps(body).encode())
+    return parse_request(body)
 
 
 def model(behaviour: str, patch: str = "", workdir: str = "/testbed") -> ScriptedModel:

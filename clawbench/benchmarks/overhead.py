@@ -40,6 +40,7 @@ class InstantClaw:
     install_hint: ClassVar[str] = ""
     prompt_file: ClassVar[str] = "default.txt"
     droppings: ClassVar[tuple[str, ...]] = ()
+    allowed_tools: ClassVar[tuple[str, ...] | None] = None
     min_memory: ClassVar[str] = "64m"
     min_pids: ClassVar[int] = 16
 
@@ -67,6 +68,10 @@ class InstantClaw:
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
         """It used nothing."""
+
+    def final_message(self, session: Path, stdout: bytes) -> str:  # noqa: ARG002 - the protocol's shape
+        """It says nothing."""
+        return ""
 
     def delete_agent(self, shell: Shell) -> None:
         """There is nothing to delete."""

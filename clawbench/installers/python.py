@@ -8,12 +8,14 @@ host distribution's own, which that image has where it is bootstrapped; with a s
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.runtimes import PACKAGES, container_python, folder_name
+from adapters.runtimes import MOUNTED, PACKAGES, container_python, folder_name
 from clawbench.installers.base import InstallError, Piece, Say
 from clawbench.packages import PackagesError, Target
 from clawbench.packages import install as install_packages
@@ -51,14 +53,31 @@ class PythonInstaller:
                 "and does `pip config list` name an index that answers from here (PIP_INDEX_URL, PIP_CERT)?\n"
                 f"{error}"
             ) from error
-        if standalone := container_python().mounts:
-            compiler = standalone[0].source / "bin" / f"python{piece.facts['python']}"
-            _compile(folder, compiler, say)
+        # the programs begin with the path of this very Python, and the suite starts none of them
+        shutil.rmtree(folder / PACKAGES / "bin", ignore_errors=True)
+        if compiler := _compiler(piece.facts["python"]):
+            _compile(folder, compiler, f"{MOUNTED}/{self.claw}/{piece.folder}", say)
 
 
-def _compile(folder: Path, compiler: Path, say: Say) -> None:
-    """Make the bytecode that a read-only runtime can't make for itself: without it every case pays for it."""
-    command = [str(compiler), "-I", "-m", "compileall", "-q", "-j", "0", str(folder)]
+def _compiler(python: str) -> Path | None:
+    """What makes bytecode for a Python; None where none is at hand."""
+    if standalone := container_python().mounts:
+        return standalone[0].source / "bin" / f"python{python}"
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Path(sys.executable) if python == own else None
+
+
+def _compile(folder: Path, compiler: Path, mounted: str, say: Say) -> None:
+    """Make the bytecode that a read-only runtime can't make for itself: without it every case pays for it.
+
+    Args:
+        folder: the runtime.
+        compiler: the Python that will run it, or one of its version.
+        mounted: its place in containers, for the host's is not theirs to know: bytecode names its source.
+        say: told of what does not work.
+    """
+    paths = ["-s", str(folder), "-p", mounted]
+    command = [str(compiler), "-I", "-m", "compileall", "-q", "-j", "0", *paths, str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, check=False)
     except OSError as error:

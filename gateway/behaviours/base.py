@@ -21,7 +21,10 @@ class Fault(Enum):
 
     SERVER_ERROR = "server_error"
     UNAUTHORIZED = "unauthorized"
+    RATE_LIMITED = "rate_limited"
     MALFORMED = "malformed"
+    DROPPED = "dropped"
+    EMPTY = "empty"
     HUNG = "hung"
 
 
@@ -42,6 +45,7 @@ class Job:
     case_id: str
     workdir: str
     gold_patch: str
+    commands: tuple[str, ...] = ()
 
     @property
     def scratch(self) -> str:
@@ -82,7 +86,11 @@ class Behaviour:
     """The final text, given all the tool results. It must begin with a full sentence: a claw may ask again."""
     pace: Pace = Pace()
     fault: Fault | None = None
-    """What every request gets instead of a reply."""
+    """What requests get instead of a reply."""
+    faults: int | None = None
+    """How many requests get it, from the first on; None: all."""
+    works_first: bool = False
+    """Whether the commands are run first, and the fault is what comes in place of the final text."""
 
 
 def script(name: str) -> str:

@@ -1,0 +1,86 @@
+"""The tool filter: of the tools that a claw offers in a request, the declared ones reach the model.
+
+It works on a request's JSON as it came, so that what is passed on is the claw's own request but for the tools.
+A claw knows its other tools all the same; a model that is not told of them has no reason to call them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_LISTS = {"tools": ("tool_choice", "parallel_tool_calls"), "functions": ("function_call",)}
+"""Where a request offers tools, today's way and the old one, with the keys that may not stand without the list."""
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """A request as it is passed on, and what became of its tools."""
+
+    request: Mapping[str, Any]
+    offered: tuple[str, ...]
+    """The names of all tools in the claw's request, in its order."""
+    passed: tuple[str, ...]
+    """Those that reached the model."""
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Those that did not."""
+        return tuple(name for name in self.offered if name not in self.passed)
+
+
+def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) -> Filtered:
+    """Take the tools out of a request that may not reach the model.
+
+    A list that is emptied is left out, with what may not stand without it. A choice that names a removed tool
+    becomes "auto". A request that offers nothing but allowed tools is passed on as it is.
+
+    Args:
+        request: of chat/completions, well-formed; it is not changed.
+        allowed: the names that pass; None: all.
+    """
+    passed_on = dict(request)
+    offered: list[str] = []
+    for key, companions in _LISTS.items():
+        tools = request.get(key)
+        if not isinstance(tools, list):
+            continue
+        offered += map(tool_name, tools)
+        if allowed is None or all(tool_name(tool) in allowed for tool in tools):
+            continue
+        passed_on[key] = kept = [tool for tool in tools if tool_name(tool) in allowed]
+        if kept:
+            choice = companions[0]
+            if choice in request:
+                gone = {tool_name(tool) for tool in tools} - {tool_name(tool) for tool in kept}
+                passed_on[choice] = _choice(request[choice], gone)
+        else:
+            for name in (key, *companions):
+                passed_on.pop(name, None)
+    passed = tuple(name for name in offered if allowed is None or name in allowed)
+    return Filtered(passed_on, tuple(offered), passed)
+
+
+def tool_name(tool: object) -> str:
+    """The name of a tool in any of its shapes; a provider's own tools (`web_search`) are named by their type."""
+    if not isinstance(tool, Mapping):
+        return ""
+    kind = tool.get("type", "function")
+    inner = tool.get(kind) if isinstance(kind, str) else None
+    named = inner if isinstance(inner, Mapping) else tool
+    name = named.get("name", kind)
+    return name if isinstance(name, str) else ""
+
+
+def _choice(choice: object, gone: Collection[str]) -> object:
+    """A `tool_choice` or `function_call` that names none of the tools that are gone."""
+    if not isinstance(choice, Mapping):
+        return choice  # "auto", "none", "required"
+    if choice.get("type") != "allowed_tools":
+        return "auto" if tool_name(choice) in gone else choice
+    of_some = choice.get("allowed_tools")
+    if not isinstance(of_some, Mapping) or not isinstance(of_some.get("tools"), list):
+        return choice
+    left = [tool for tool in of_some["tools"] if tool_name(tool) not in gone]
+    return {**choice, "allowed_tools": {**of_some, "tools": left}} if left else "auto"

@@ -1,0 +1,200 @@
+"""openclaw: what it says that it used and ended with, and the relay that keeps it to its turns."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters import openclaw, openclaw_runtime
+from adapters.base import NotInstalledError, TokenUsage
+from adapters.openclaw import OpenclawAdapter
+
+REPLY = {"role": "assistant", "stopReason": "toolUse", "content": [{"type": "toolCall", "name": "exec"}]}
+USED = {"input": 60, "output": 7, "cacheRead": 40, "cacheWrite": 1, "totalTokens": 108}
+LAST = {
+    "role": "assistant",
+    "stopReason": "stop",
+    "content": [{"type": "thinking", "text": "hm"}, {"type": "text", "text": " Done.\n"}],
+}
+
+
+def make_session(folder: Path, *events: object) -> Path:
+    """A state folder as a killed openclaw leaves it: what it wrote is in the write-ahead log alone."""
+    live, session = folder / "live", folder / "session"
+    live.mkdir()
+    with closing(sqlite3.connect(live / "openclaw-agent.sqlite")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT)")
+        rows = [("s", seq, event) for seq, event in enumerate(events)]
+        connection.executemany("INSERT INTO transcript_events VALUES (?, ?, ?)", rows)
+        connection.commit()
+        shutil.copytree(live, session / "state" / "agents" / "main" / "agent")
+    return session
+
+
+def message(fields: dict[str, Any]) -> str:
+    return json.dumps({"type": "message", "message": fields})
+
+
+EVENTS = (
+    json.dumps({"type": "session"}),
+    message({"role": "user", "content": "x"}),
+    message({**REPLY, "usage": USED}),
+    message({"role": "toolResult", "usage": 3}),
+    message({**LAST, "usage": USED}),
+)
+
+
+def test_the_usage_is_what_it_printed(tmp_path: Path) -> None:
+    printed = json.dumps({"ok": True, "usage": {"input": 1, "output": 4, "cacheRead": 2, "cacheWrite": 3}})
+    assert OpenclawAdapter().usage(tmp_path, printed.encode()) == TokenUsage(1, 2, 3, 4)
+
+
+def test_the_usage_of_a_killed_run_is_the_sum_over_its_transcript(tmp_path: Path) -> None:
+    session = make_session(tmp_path, *EVENTS)
+    assert OpenclawAdapter().usage(session, b"") == TokenUsage(120, 80, 2, 14)
+    assert OpenclawAdapter().usage(session, b'{"ok": false}') == TokenUsage(120, 80, 2, 14)
+    next(session.rglob("*-wal")).unlink()
+    assert OpenclawAdapter().usage(session, b"") is None
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (),
+        (*EVENTS, None),
+        (*EVENTS, "{"),
+        (*EVENTS, message(REPLY)),
+        (message({**LAST, "usage": {**USED, "input": "9"}}),),
+        (message({**LAST, "usage": dict.fromkeys(USED, 0)}),),
+    ],
+    ids=["empty", "compressed", "no JSON", "a reply without", "no number", "nothing"],
+)
+def test_a_transcript_that_does_not_tell_it_all_gives_no_usage(tmp_path: Path, events: tuple[object, ...]) -> None:
+    assert OpenclawAdapter().usage(make_session(tmp_path, *events), b"") is None
+
+
+@pytest.mark.parametrize("printed", [b"", b"x", b"[]", b'{"usage": 3}', b"[" * 100_000])
+def test_no_session_gives_no_usage(tmp_path: Path, printed: bytes) -> None:
+    assert OpenclawAdapter().usage(tmp_path, printed) is None
+    (tmp_path / "openclaw-agent.sqlite").write_bytes(b"no database" * 100)
+    assert OpenclawAdapter().usage(tmp_path, printed) is None
+    assert OpenclawAdapter().final_message(tmp_path, printed) == ""
+
+
+def test_the_final_message_is_the_last_replys_text_as_it_was(tmp_path: Path) -> None:
+    assert OpenclawAdapter().final_message(make_session(tmp_path, *EVENTS), b"") == " Done.\n"
+
+
+def test_a_run_that_came_to_no_end_has_no_final_message(tmp_path: Path) -> None:
+    assert OpenclawAdapter().final_message(make_session(tmp_path, *EVENTS[:4]), b"") == ""
+
+
+def test_without_a_transcript_the_final_message_is_what_it_printed(tmp_path: Path) -> None:
+    assert OpenclawAdapter().final_message(tmp_path, b'{"final": "Done."}') == "Done."
+
+
+# Stands for openclaw: asks what it is told to, and prints the status and the text of each reply.
+ASKING = """
+import { readFileSync } from "node:fs";
+const [, , , , , file, questions] = process.argv;
+const { baseUrl } = JSON.parse(readFileSync(file, "utf8")).models.providers.gateway;
+const said = [];
+for (const question of JSON.parse(questions)) {
+  const body = typeof question === "string" ? question : JSON.stringify(question);
+  try {
+    const reply = await fetch(`${baseUrl}/chat/completions`, { method: "POST", body });
+    said.push([reply.status, await reply.text()]);
+  } catch (error) {
+    said.push(["dropped", ""]);
+  }
+}
+console.log(JSON.stringify(said));
+process.exit(7);
+"""
+WHOLE = b'data: {"x": "\xc3\xa9"}\n\ndata: [DONE]\n\n'
+TOOLS = {"model": "m", "stream": True, "tools": [{"type": "function"}]}
+
+
+@contextmanager
+def model(*replies: tuple[int, bytes] | None) -> Iterator[tuple[str, list[bytes]]]:
+    """A model that gives these replies in turn, None drops the connection; its address and what it was asked."""
+    asked: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = replies[len(asked) - 1]
+            if reply is None:
+                self.close_connection = True
+                return
+            self.send_response(reply[0])
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(reply[1])
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def relayed(folder: Path, address: str, turns: int, questions: list[object]) -> list[tuple[object, str]]:
+    """What comes back through the relay."""
+    try:
+        node = openclaw_runtime.find_runtime().node
+    except NotInstalledError as error:
+        pytest.skip(str(error))
+    (folder / "asking.mjs").write_text(ASKING)
+    config = {"models": {"providers": {"gateway": {"baseUrl": address}}}}
+    (folder / "config.json").write_text(json.dumps(config))
+    launcher = Path(openclaw.__file__).with_name("openclaw_launch.mjs")
+    command = [node, launcher, folder, folder / "asking.mjs", str(turns), json.dumps(questions)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 7, done
+    return [(status, text) for status, text in json.loads(done.stdout)]
+
+
+def test_the_relay_hands_on_every_byte_and_stops_at_the_limit(tmp_path: Path) -> None:
+    with model(*[(200, WHOLE)] * 4) as (address, asked):
+        plain = {**TOOLS, "tools": []}
+        last = {**TOOLS, "stream": False}
+        told = relayed(tmp_path, address, 2, [TOOLS, plain, "no JSON é", TOOLS, TOOLS, last])
+    assert [status for status, _ in told] == [200] * 6
+    assert [text for _, text in told[:4]] == [WHOLE.decode()] * 4
+    assert asked == [
+        json.dumps(TOOLS, separators=(",", ":")).encode(),
+        *asked[1:2],
+        "no JSON é".encode(),
+        asked[0],
+    ]
+    assert "limit of 2 turns" in told[4][1]
+    assert told[4][1].endswith("data: [DONE]\n\n")
+    closing_text = json.loads(told[5][1])["choices"][0]
+    assert closing_text["finish_reason"] == "stop"
+
+
+def test_what_failed_or_broke_off_is_no_turn(tmp_path: Path) -> None:
+    failures = [(500, b"no"), (429, b"wait"), None, (200, b"data: {}\n\n")]
+    with model(*failures, (200, WHOLE)) as (address, asked):
+        told = relayed(tmp_path, address, 1, [TOOLS] * 6)
+    assert [status for status, _ in told] == [500, 429, "dropped", 200, 200, 200]
+    assert len(asked) == 5

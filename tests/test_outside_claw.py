@@ -1,0 +1,188 @@
+"""Claws from outside the tree: the example of docs/adding-a-claw.md for real, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_run import ROOT, environment, run_bench
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters import registry
+from adapters.base import Adapter, BadOptionError
+from adapters.fitting import misfits
+from adapters.nanobot import NanobotAdapter
+from adapters.registry import BadAdapterError
+
+PAGE = (ROOT / "docs" / "adding-a-claw.md").read_text()
+ONE_ID = "demo__cronspan-118"
+
+
+def block(language: str) -> str:
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example's module."""
+    folder = tmp_path_factory.mktemp("module")
+    (folder / "toyclaw.py").write_text(block("python"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the example was installed into by pip, with nothing but what is here."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
+    (source / "toyclaw.py").write_text(block("python"))
+    (source / "pyproject.toml").write_text(block("toml"))
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)
+    return target
+
+
+def pytest_says(folder: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        cwd=ROOT,
+        env=environment(PYTHONPATH=str(folder)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_the_example_is_short() -> None:
+    assert len(block("python").splitlines()) < 60
+
+
+@pytest.mark.docker
+def test_a_local_module_is_a_claw(module: Path, tmp_path: Path) -> None:
+    run = run_bench(tmp_path, "toy", "-p", "toyclaw", "-k", "toyclaw and cronspan", PYTHONPATH=str(module))
+    assert run.outcomes() == {ONE_ID: "resolved"}, run.output
+    assert (run.exit_code, run.counts["passed"]) == (0, 1)
+    folder = run.folder / "toyclaw" / ONE_ID
+    assert json.loads((folder / "usage.json").read_text())["gateway"]["tool_surface"] == ["shell"]
+    assert json.loads((folder / "manifest.json").read_text())["allowed_tools"] == ["shell"]
+    assert json.loads((folder / "manifest.json").read_text())["claw"]["version"] == "1.0"
+    session = json.loads((folder / "session" / "session.json").read_text())
+    assert session[0]["content"] == (folder / "prompt.txt").read_text()
+    assert [row["model_name_or_path"] for row in run.predictions()] == ["toyclaw/scripted:oracle"]
+    assert json.loads((run.folder / "manifest.json").read_text())["claws"].keys() == {"toyclaw"}
+
+
+@pytest.mark.docker
+def test_an_installed_package_is_a_claw_in_workers_and_for_the_bare_adapter(package: Path, tmp_path: Path) -> None:
+    options = ["-n", "1", "-k", "toyclaw and cronspan", "--adapter=bare", "--model=scripted:chatty"]
+    run = run_bench(tmp_path, "toy", *options, PYTHONPATH=str(package))
+    assert run.outcomes() == {ONE_ID: "resolved"}, run.output
+    assert [row["model_name_or_path"] for row in run.predictions()] == ["toyclaw-bare/scripted:chatty"]
+    assert set(run.junit()) == {f"test_resolved[toyclaw-{ONE_ID}]"}
+
+
+def test_it_is_parametrized_beside_the_others_and_selected_by_name(module: Path) -> None:
+    _, both = pytest_says(
+        module, "-p", "toyclaw", "--collect-only", "-q", "-k", "cronspan and (toyclaw or nanobot)"
+    )
+    assert re.findall(r"\[(.*)\]", both) == [f"nanobot-{ONE_ID}", f"toyclaw-{ONE_ID}"]
+    _, named = pytest_says(module, "-p", "toyclaw", "--collect-only", "-q", "-k", "toyclaw")
+    assert len(re.findall(r"\[toyclaw-demo__", named)) == len(re.findall(r"\[", named)) == 10
+    _, all_claws = pytest_says(module, "-p", "toyclaw", "--collect-only", "-q", "-m", "demo")
+    assert f"[toyclaw-{ONE_ID}]" in all_claws
+    _, without = pytest_says(module, "--collect-only", "-q", "-k", "toyclaw")
+    assert "[toyclaw" not in without
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("ToyClaw.name = 'nanobot'", "the name 'nanobot' is taken"),
+        ("ToyClaw.name = 'rust'", "the name 'rust' is taken"),
+        ("ToyClaw.name = 'Toy-Claw'", "name: 'Toy-Claw' is not of the form"),
+        ("del ToyClaw.final_message", "toyclaw.ToyClaw is no adapter: it has no final_message()"),
+        ("def pytest_clawbench_adapters(): return [ToyClaw]", "it is a class, not an instance"),
+        ("def pytest_clawbench_adapters(): return ToyClaw()", "must return adapters in a list"),
+    ],
+)
+def test_what_does_not_fit_ends_the_command_with_a_message(tmp_path: Path, code: str, message: str) -> None:
+    (tmp_path / "toyclaw.py").write_text(f"{block('python')}\n{code}\n")
+    exit_code, said = pytest_says(tmp_path, "-p", "toyclaw", "--collect-only")
+    assert exit_code == 4
+    assert message in said
+    assert "Traceback" not in said
+
+
+@pytest.fixture
+def toy() -> Iterator[Any]:
+    scope: dict[str, Any] = {"__file__": "toyclaw.py", "__name__": "toyclaw"}
+    exec(block("python"), scope)  # noqa: S102 - our own page
+    yield scope["ToyClaw"]()
+    registry.know_outside([])
+
+
+def test_the_registry_knows_it_until_it_is_told_of_others(toy: Any) -> None:
+    registry.know_outside([toy])
+    assert registry.claws() == (*registry.CLAWS, "toyclaw")
+    assert registry.adapter("toyclaw") is toy
+    assert registry.installed("toyclaw")
+    registry.know_outside([])
+    with pytest.raises(BadOptionError):
+        registry.adapter("toyclaw")
+
+
+def test_two_of_one_name_and_a_prompt_of_its_own_are_refused(toy: Any) -> None:
+    with pytest.raises(BadAdapterError, match="is taken"):
+        registry.know_outside([toy, toy])
+    toy.prompt_file = "bare.txt"
+    with pytest.raises(BadAdapterError, match="the same words"):
+        registry.know_outside([toy])
+
+
+def test_every_claw_of_the_suite_fits() -> None:
+    for name in registry.CLAWS:
+        assert misfits(registry.adapter(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name", None),
+        ("droppings", "/memory/"),
+        ("droppings", ["/memory/"]),
+        ("allowed_tools", "exec"),
+        ("min_memory", "much"),
+        ("min_pids", "64"),
+        ("usage", None),
+        ("send_task", lambda shell: None),  # noqa: ARG005
+        ("usage", lambda session, stdout, more: None),  # noqa: ARG005
+    ],
+)
+def test_what_does_not_fit_is_named(name: str, value: object) -> None:
+    candidate = NanobotAdapter()
+    setattr(candidate, name, value)
+    (fault,) = misfits(candidate)
+    assert name in fault
+
+
+def test_the_protocols_own_empty_methods_are_none() -> None:
+    class Empty(Adapter):  # type: ignore[misc]
+        name = "empty"
+
+    assert "it has no send_task()" in misfits(Empty())  # type: ignore[abstract]
+
+
+@given(st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True))
+def test_any_good_name_is_found_in_a_command(name: str) -> None:
+    candidate = NanobotAdapter()
+    candidate.name = name  # type: ignore[misc]
+    assert misfits(candidate) == []

@@ -1,0 +1,255 @@
+"""What an adapter must get right: `pytest -m conformance -k <claw>`. Each docstring is a row of the table."""
+
+import pytest
+
+from adapters.base import BadOptionError, Task
+from clawbench.conformance import evidence as read
+from clawbench.conformance.checks import NoShell, arrives, done, ends_in_time, has_edit, is_saved, limit, require
+from clawbench.conformance.laboratory import Laboratory
+from clawbench.conformance.repository import EDITS, expected_edits, own_files
+from clawbench.conformance.runs import (
+    BARE_IMAGE,
+    EDIT,
+    EDITED,
+    ENDLESS,
+    FAILING,
+    HUNG_MODEL,
+    HUNG_TOOL,
+    LONG,
+    PLAIN,
+    RECOVERING,
+    TURNS,
+    Run,
+)
+from clawbench.conformance.watching import sections
+
+pytestmark = pytest.mark.conformance
+
+TOLD = {
+    "unauthorized": "the provider refused the key (401)",
+    "limited": "the provider's rate limit (429)",
+    "broken": "the provider failed (5xx)",
+    "dropped": "the provider broke the connection off",
+    "garbage": "the provider's answer was malformed",
+    "empty": "the model's last answer was empty",
+}
+
+
+# -- edits ------------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_of_each_kind_arrives(lab: Laboratory, evidence: list[str]) -> None:
+    """An edit of each kind arrives."""
+    changed = read.changed_files(done(lab, EDITED))
+    wanted = expected_edits()
+    lost = [
+        edit.kind
+        for edit in EDITS
+        if any(changed.get(b"conformance/" + path, "nothing") != left for path, left in edit.leaves.items())
+    ]
+    require(not lost, f"not in the patch as they were made: {', '.join(lost)}")
+    more = [repr(path) for path in changed if path.startswith(b"conformance/") and path not in wanted]
+    require(not more, f"in the patch and never made: {', '.join(more)}")
+    evidence.append(", ".join(edit.kind for edit in EDITS))
+
+
+def test_nothing_of_the_claws_own_is_in_the_patch(lab: Laboratory) -> None:
+    """Nothing of the claw's own is in the patch."""
+    more = sorted(path.decode("utf-8", "replace") for path in read.changed_files(done(lab, PLAIN)))
+    require(more == [EDIT[0]], f"in the patch: {', '.join(more) or 'nothing at all'}; made was {EDIT[0]}")
+
+
+def test_a_repository_file_of_the_same_name_is_not_lost(lab: Laboratory) -> None:
+    """A repository's file that is named as the claw's own is not lost."""
+    changed = read.changed_files(done(lab, EDITED))
+    own = {name.encode() for name in own_files(lab.adapter.droppings)}
+    touched = sorted(path.decode() for path in own & changed.keys() if path != b"AGENTS.md")
+    require(not touched, f"changed by the claw: {', '.join(touched)}")
+    edited = changed.get(b"AGENTS.md")
+    right = edited is not None and edited[1] == b"The repository's own AGENTS.md.\na line of the model\n"
+    require(right, f"the edit of the repository's own AGENTS.md did not arrive: {edited!r}")
+    rest = [path for path in changed if not path.startswith(b"conformance/") and path not in own]
+    require(not rest, f"in the patch and never made: {rest!r}")
+
+
+# -- the prompt -------------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_of_64_kib_arrives_whole(lab: Laboratory) -> None:
+    """A prompt of 64 KiB with all that is hard about text arrives whole."""
+    arrives(lab, PLAIN)
+
+
+def test_a_prompt_of_200_kib_arrives_whole(lab: Laboratory) -> None:
+    """A prompt of 200 KiB arrives whole."""
+    arrives(lab, LONG)
+
+
+def test_a_nul_is_refused(lab: Laboratory, evidence: list[str]) -> None:
+    """A prompt with a NUL is refused with a clear error."""
+    task = Task("before\0after", "/testbed", "http://127.0.0.1:1/v1", "m", 10.0, 1)
+    try:
+        lab.adapter.send_task(NoShell(), task)
+    except BadOptionError as error:
+        require("NUL" in str(error), f"the error does not say so: {error}")
+        evidence.append(str(error))
+    else:
+        require(False, "it was taken")
+
+
+# -- what it is told --------------------------------------------------------------------------------------------
+
+
+def test_the_models_name_is_honoured(lab: Laboratory) -> None:
+    """The model's name is honoured."""
+    models = done(lab, PLAIN).usage["gateway"]["models"]
+    require(models == ["scripted-commands"], f"it asked for {models}, told was scripted-commands")
+
+
+def test_the_limit_of_turns_is_honoured(lab: Laboratory, evidence: list[str]) -> None:
+    """The limit of turns is honoured."""
+    found = done(lab, ENDLESS)
+    working = sum(1 for request in found.requests if request.get("tools"))
+    asked = len(found.requests)
+    require(working == TURNS, f"told was {TURNS}; it worked for {working} turns of {asked} requests")
+    require(asked <= TURNS + 2, f"{asked} requests for a limit of {TURNS} turns")
+    evidence.append(f"{TURNS} turns with tools, {asked - working} closing request(s) without")
+
+
+def test_the_budget_is_honoured_by_a_hung_model(lab: Laboratory, evidence: list[str]) -> None:
+    """A model that hangs ends in time, with what was edited so far."""
+    ends_in_time(lab, HUNG_MODEL, evidence)
+
+
+def test_the_budget_is_honoured_by_a_hung_tool(lab: Laboratory, evidence: list[str]) -> None:
+    """A tool that hangs ends in time, with what was edited so far."""
+    ends_in_time(lab, HUNG_TOOL, evidence)
+
+
+# -- the provider -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", FAILING, ids=lambda run: run.model)
+def test_failures_of_the_provider_are_told_apart(lab: Laboratory, run: Run, evidence: list[str]) -> None:
+    """Told apart in the outcome, whatever the claw's exit code."""
+    found = done(lab, run)
+    said = f"{found.failed or found.facts['detail']}"
+    require(TOLD[run.model] in said, f"the case ended as {found.facts['ending']}: {said or 'with no word on it'}")
+    evidence.append(f"exit code {found.facts['exit_code']}, {found.facts['requests']} request(s): {said}")
+
+
+def test_a_provider_that_recovers_ends_well(lab: Laboratory, evidence: list[str]) -> None:
+    """A provider that recovers after two failures ends well."""
+    found = done(lab, RECOVERING)
+    ending = found.facts.get("ending")
+    failures = sum(1 for row in found.log if row["status"] == 500)
+    if failures < 2 and ending != "finished":
+        limit(f"it gave up after {failures} failure(s): {found.facts.get('detail')}")
+    require(ending == "finished", f"it ended as {ending}: {found.facts.get('detail')}")
+    require(has_edit(found), "the edit is not in the patch")
+    evidence.append(f"{failures} failures, then {found.facts['turns']} turns")
+
+
+def test_the_tools_are_the_declared_ones(lab: Laboratory, evidence: list[str]) -> None:
+    """The tools that reach the model are exactly the declared ones."""
+    declared = lab.adapter.allowed_tools
+    require(declared is not None, "the adapter declares no tools")
+    counts = done(lab, PLAIN).usage["gateway"]
+    surface = set(counts["tool_surface"])
+    more, fewer = sorted(surface - set(declared or ())), sorted(set(declared or ()) - surface)
+    require(not more, f"beyond the declared ones: {', '.join(more)}")
+    require(not fewer, f"declared and not offered by the claw: {', '.join(fewer)}")
+    removed = counts["removed_tools"]
+    evidence.append(f"{len(surface)} tools; the gateway took out {', '.join(removed) or 'none'}")
+
+
+# -- the container ----------------------------------------------------------------------------------------------
+
+
+def test_no_key_host_name_or_host_path(lab: Laboratory, evidence: list[str]) -> None:
+    """No key, host name or host path is in the container or in the artifacts."""
+    for run in (PLAIN, EDITED):
+        found = sections(done(lab, run).seen)
+        require("end" in found, "the container could not be searched")
+        require(not found["found"], f"in the container: {', '.join(found['found'][:5])}")
+    for run in (PLAIN, EDITED, HUNG_MODEL, *FAILING):
+        folder = lab.finished(run).folder
+        for what, text in lab.secrets.items():
+            files = read.files_with(folder, text)
+            require(not files, f"{what} is in the artifacts: {', '.join(files[:5])}")
+    evidence.append(f"searched for {', '.join(lab.secrets)}")
+
+
+def test_no_request_leaves(lab: Laboratory, evidence: list[str]) -> None:
+    """No request leaves for any other host."""
+    for run in (PLAIN, EDITED):
+        seen = sections(done(lab, run).seen)
+        require("end" in seen, "the container could not be looked into")
+        require(seen["devices"] == ["lo"], f"network devices: {seen['devices']}")
+        require(not seen["routes"], f"routes: {seen['routes']}")
+        require(not seen["peers"], f"peers other than loopback: {seen['peers']}")
+    tries, after = (int(seen[name][0]) for name in ("tries", "tries-after-three-of-ours"))
+    counted = f"it tried {tries} time(s)" if after >= tries + 3 else "tries can't be counted here"
+    plain = done(lab, PLAIN)
+    paths = sorted({f"{row['method']} {row['path']}" for row in plain.log if row["ending"] == "refused"})
+    evidence.append(
+        f"loopback is the only device, and no route; {counted}; refused by the gateway: {paths or 'none'}"
+    )
+
+
+def test_two_cases_at_a_time_do_not_see_each_other(lab: Laboratory) -> None:
+    """Two cases at the same time do not see each other."""
+    one, other = done(lab, PLAIN), done(lab, EDITED)
+    require(
+        one.began < other.ended and other.began < one.ended, "the two runs did not overlap; run the tests again"
+    )
+    for run, found, stranger in ((PLAIN, one, EDITED), (EDITED, other, PLAIN)):
+        require(read.files_with(found.folder, run.token), "a run's own token is not in its artifacts")
+        strange = read.files_with(found.folder, stranger.token)
+        require(not strange, f"of the other case, in the artifacts of {run.name}: {', '.join(strange[:5])}")
+
+
+def test_a_second_run_leaves_the_runtime_as_it_was(lab: Laboratory) -> None:
+    """A second run leaves the installed runtime byte-identical, mounted read-only, used by root."""
+    for run in (PLAIN, EDITED):
+        seen = sections(done(lab, run).seen)
+        require(seen["uid"] == ["0"], f"the user is {seen['uid']}")
+        require(not seen["writable"], f"the container can write to {', '.join(seen['writable'])}")
+    require(lab.runtime_before() == lab.runtime_now(), "the runtime is not what it was before the first run")
+
+
+def test_an_image_without_python_node_and_git(lab: Laboratory) -> None:
+    """An image without python, node and git on PATH will do."""
+    found = lab.finished(BARE_IMAGE)
+    if found.refused:
+        require("CLAW_PYTHON_HOME" in found.refused, f"it does not say what to do: {found.refused}")
+        limit(f"the claw is a Python program, and no Python was given: {found.refused}")
+    require(found.facts["ending"] == "finished", f"it ended as {found.facts['ending']}: {found.facts['detail']}")
+    require(has_edit(found), "the edit is not in the patch")
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------
+
+
+def test_session_and_usage_are_saved(lab: Laboratory, evidence: list[str]) -> None:
+    """Session and usage are saved."""
+    found = done(lab, PLAIN)
+    is_saved(found)
+    require(b"There is nothing more to do." in found.session, "the closing text is not in the session")
+    told, counted = found.usage["claw"], found.usage["gateway"]["tokens"]
+    require(told is not None, "the claw's own usage could not be read")
+    known = {name: value for name, value in told.items() if value is not None}
+    wrong = {name: value for name, value in known.items() if abs(value - counted[name]) > 0.02 * counted[name]}
+    require(not wrong, f"the claw says {wrong}, the gateway counted {counted}")
+    unknown = [name for name, value in told.items() if value is None]
+    evidence.append(f"the claw does not tell {', '.join(unknown)}" if unknown else "all four classes are told")
+
+
+def test_session_and_usage_are_saved_after_a_timeout(lab: Laboratory, evidence: list[str]) -> None:
+    """Session and usage are saved after a timeout, too."""
+    found = done(lab, HUNG_MODEL)
+    is_saved(found)
+    told = found.usage["claw"]
+    evidence.append(
+        "the claw's own usage too" if told else "the gateway's usage; the claw tells its own at its end only"
+    )
