@@ -97,7 +97,8 @@ class OpenclawAdapter:
         command = [found.node_command, f"{_FOLDER}/{_LAUNCHER}", _FOLDER, found.entry, str(task.max_turns)]
         options = ["--message-file", f"{_FOLDER}/{_PROMPT}", "--cwd", task.workdir, "--json"]
         options += ["--state-dir", f"{_FOLDER}/state", "--timeout", str(math.ceil(task.timeout + _GRACE))]
-        environment = {"LANG": "C.UTF-8"}
+        # without the variable its start makes another state folder, in the image's HOME
+        environment = {"LANG": "C.UTF-8", "OPENCLAW_STATE_DIR": f"{_FOLDER}/state"}
         return shell.run([*command, *options], timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:

@@ -37,8 +37,6 @@ class AgentDefaults(_Settings):
     ) = None
     context_injection: Literal["always", "continuation-skip", "never"] = "always"
     """Whether the repository's own AGENTS.md goes into the system prompt."""
-    skills: list[str] | None = None
-    """Which of its skills are named in the system prompt."""
 
 
 class Agents(_Settings):
@@ -178,6 +176,9 @@ def render_config(settings: OpenclawSettings, task: Task) -> dict[str, Any]:
         "update": {"checkOnStart": False},
         "telemetry": {"enabled": False},
         "cron": {"enabled": False},
+        # none of its own skills (an empty list would be all of them): they are about services and openclaw itself,
+        # and one named `spike` would make a `$spike` in an issue change the prompt
+        "skills": {"allowBundled": ["none"]},
     }
 
 

@@ -141,6 +141,7 @@ def test_what_reaches_out_of_the_case_is_off(home: Path) -> None:
         config["models"]["catalogRefresh"]["enabled"],
     )
     assert not any(switches)
+    assert config["skills"]["allowBundled"] == ["none"], "an empty list would be all of them"
 
 
 def test_the_template_says_what_the_defaults_are(home: Path, tmp_path: Path) -> None:

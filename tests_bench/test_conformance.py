@@ -189,7 +189,9 @@ def test_no_request_leaves(lab: Laboratory, evidence: list[str]) -> None:
         require(not seen["routes"], f"routes: {seen['routes']}")
         require(not seen["peers"], f"peers other than loopback: {seen['peers']}")
     tries, after = (int(seen[name][0]) for name in ("tries", "tries-after-three-of-ours"))
-    counted = f"it tried {tries} time(s)" if after >= tries + 3 else "tries can't be counted here"
+    counted = (
+        f"{tries} packet(s) of its own found none" if after >= tries + 3 else "the kernel does not count tries"
+    )
     plain = done(lab, PLAIN)
     paths = sorted({f"{row['method']} {row['path']}" for row in plain.log if row["ending"] == "refused"})
     evidence.append(
