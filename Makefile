@@ -19,7 +19,7 @@ help: ## this list
 demo: ## the real claw over the embedded task set, from whatever state the machine is in
 	@scripts/setup.sh docker venv
 	@.venv/bin/clawbench install $(CLAW)
-	@.venv/bin/pytest -n $(N) -m demo -k $(CLAW) --model $(MODEL) $(PYTEST_ARGS)
+	@.venv/bin/pytest -n $(N) -m demo $(if $(filter all,$(CLAW)),,-k $(CLAW)) --model $(MODEL) $(PYTEST_ARGS)
 
 test: ## the suite's own tests
 	@scripts/setup.sh docker venv
