@@ -74,9 +74,9 @@ class Case:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has an outcome that a rerun does not ask for again."""
+        """Whether it has an outcome that a rerun does not ask for again, and the patch that it is of."""
         outcome = self.outcome
-        return outcome is not None and not POLICY[outcome].run_again
+        return outcome is not None and not POLICY[outcome].run_again and self.is_exported
 
     @property
     def is_exported(self) -> bool:

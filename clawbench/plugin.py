@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from pathlib import Path
@@ -51,8 +53,15 @@ def pytest_configure(config: pytest.Config) -> None:
     handed_over = getattr(config, "workerinput", {}).get(_WORKER)
     if handed_over is not None:
         config.stash[BENCH] = bench_from(handed_over, config.workerinput["workerid"])  # type: ignore[attr-defined]
+        _end_like_by_ctrl_c()
     elif _is_benchmark(config):
         _write_reports_into_the_run(config)
+
+
+def _end_like_by_ctrl_c() -> None:
+    """At SIGTERM, which services and CI systems send, give everything back as at Ctrl-C."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _is_benchmark(config: pytest.Config) -> bool:
@@ -72,7 +81,13 @@ def _write_reports_into_the_run(config: pytest.Config) -> None:
     if config.rootpath != ROOT:
         # pytest looks for its configuration before it knows our options, and takes the folder that follows
         # one of them for the tests' own
-        raise pytest.UsageError(f"write options that name a folder with '=', as in --artifacts={config.rootpath}")
+        loose = [word for word in config.invocation_params.args if word in {"--artifacts", "--dataset"}]
+        if loose:
+            raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
+        raise pytest.UsageError(
+            f"pytest took {config.rootpath} for the project's folder, so the suite's settings were not read. "
+            f"Run it in {ROOT}, or from elsewhere as `pytest {ROOT / 'tests_bench'}`"
+        )
     settings = settings_from(config)
     config.option.run_id = settings.run_id
     folder = settings.artifacts / settings.run_id
@@ -89,11 +104,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if not _is_benchmark(config):
         return
+    claws = selection.wanted_claws(config)
+    if not claws:
+        raise pytest.UsageError(
+            "no claw is installed: run `clawbench install nanobot`; `clawbench claws` lists all"
+        )
     try:
-        opened, swept = Session.open(settings_from(config), selection.wanted_claws(config))
+        opened, swept = Session.open(settings_from(config), claws)
     except (WorkspaceError, RunError, GatewayError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = opened
+    _end_like_by_ctrl_c()
     write = _writer(config)
     distributed = config.getoption("dist", "no") != "no"
     # in this very process a step is told as it begins; of other processes only their files can be read
@@ -171,7 +192,7 @@ def pytest_terminal_summary(terminalreporter: object, config: pytest.Config) -> 
     if session is None:
         return
     terminalreporter.section(f"run {session.run.run_id}")  # type: ignore[attr-defined]
-    for line in summary_lines(RunDirectory(session.run.path)):
+    for line in [*summary_lines(RunDirectory(session.run.path)), *session.kept()]:
         terminalreporter.write_line(line)  # type: ignore[attr-defined]
 
 

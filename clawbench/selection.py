@@ -42,9 +42,22 @@ def know_claws(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from error
 
 
+def _asked_for(expression: str) -> str:
+    """A `-k` or `-m` expression without what it rules out, and without parentheses."""
+    while True:
+        # from the innermost parentheses outwards; those behind a `not` go with it
+        shorter = re.sub(r"(?<!\S)not(\s*\([^()]*\)|\s+(?!not\b)[^\s()]+)", " ", expression)
+        if shorter == expression:
+            shorter = re.sub(r"\(([^()]*)\)", r" \1 ", expression, count=1)
+        if shorter == expression:
+            return expression
+        expression = shorter
+
+
 def named_claws(config: pytest.Config) -> list[str]:
     """The claws that the command names, in `-k` or in a test id."""
-    words = set(re.findall(r"[a-z0-9_]+", " ".join([config.option.keyword, *_test_ids(config)])))
+    asked = [_asked_for(config.option.keyword), *_test_ids(config)]
+    words = set(re.findall(r"[a-z0-9_]+", " ".join(asked)))
     return [name for name in claws() if name in words]
 
 
@@ -103,12 +116,22 @@ def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _names_real(config: pytest.Config, left: set[str]) -> bool:
-    """Whether the command chose among the real instances, by a marker, a word of their ids or an id."""
+    """Whether the command chose among the real instances, by a marker, a word of their ids or an id.
+
+    Ruling some of them out is no choice: who leaves out one language has not asked for all the others.
+    """
     if any(_names(config, name) for name in REAL_SETS):
         return True
-    known: Sequence[ListedInstance] = listed_instances()
-    return len(left) < sum(1 for listed in known if not listed.embedded)
+    known: Sequence[ListedInstance] = [listed for listed in listed_instances() if not listed.embedded]
+    if len(left) == len(known):
+        return False
+    if _test_ids(config) or getattr(config.option, "lf", False):
+        return True
+    asked = f"{_asked_for(config.option.keyword)} {_asked_for(config.option.markexpr)}".lower()
+    words = set(asked.split()) - {"and", "or", "not", *claws()}
+    names = [name.lower() for listed in known for name in (listed.instance_id, *listed.markers)]
+    return any(word in name for word in words for name in names)
 
 
 def _names(config: pytest.Config, marker: str) -> bool:
-    return re.search(rf"\b{marker}\b", config.option.markexpr) is not None
+    return re.search(rf"\b{marker}\b", _asked_for(config.option.markexpr)) is not None

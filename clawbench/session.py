@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +24,7 @@ from clawbench.settings import Settings
 from evaluation.harness import harness_version
 from gateway.client import Gateway
 from records.run import RunDirectory, RunError
-from workspace.owner import sweep
+from workspace.owner import kept, sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -85,14 +86,33 @@ class Session:
         self._printer = printer
         printer.start()
 
+    def kept(self) -> list[str]:
+        """Lines that tell which workspaces were kept, and what to do with them."""
+        if self.settings.keep_container == "never":
+            return []
+        client = connect()
+        try:
+            names = kept(client, self.run.run_id)
+        finally:
+            client.close()
+        if not names:
+            return []
+        first = names[0]
+        return [
+            *(f"kept workspace: {name}" for name in names),
+            f"  look into one:    docker start {first} && docker exec -it {first} sh",
+            f"  be rid of it:     docker rm -f {first}",
+        ]
+
     def close(self) -> None:
         """Give everything back."""
         try:
             if self._printer is not None:
                 self._printer.stop()
             self._gateway.stop()
-            if any(self.run.cases()):
-                self.run.write_predictions()
+            with suppress(OSError):  # a full disk: what was there stays, and the next run makes it anew
+                if any(self.run.cases()):
+                    self.run.write_predictions()
             shutil.rmtree(self.run.path / ".progress", ignore_errors=True)
         finally:
             self._lock.release()

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 KeepContainer = Literal["never", "failed", "always"]
+LONGEST = 10_000_000.0
+"""Seconds. No timer of the machine takes any number, and one that fails would leave a claw without a deadline."""
 
 
 class Settings(BaseModel):
@@ -21,12 +23,12 @@ class Settings(BaseModel):
     model: str
     adapter: Literal["full", "bare"] = "full"
     """`bare`: the claw gets the issue alone, and what its final message says is judged, not what it did."""
-    agent_timeout: float = Field(gt=0)
+    agent_timeout: float = Field(gt=0, le=LONGEST)
     """Seconds of wall clock for one claw on one instance."""
     max_turns: int = Field(gt=0)
     llm_no: int = Field(ge=0)
-    eval_timeout: float = Field(gt=0)
-    """Seconds for the tests of one evaluation."""
+    eval_timeout: float = Field(ge=1, le=LONGEST)
+    """Seconds for the tests of one evaluation; the harness takes whole ones."""
     resume: bool
     keep_container: KeepContainer
     egress: Literal["gateway", "open"]

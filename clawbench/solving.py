@@ -98,6 +98,7 @@ class Attempt:
         self._shell.logs = (case.folder.path / "agent_stdout.log", case.folder.path / "agent_stderr.log")
         with case.phase("agent", f"{case.claw} works"):
             result = case.adapter.send_task(self._shell, task)
+            self._workspace.check_way_out()
         with case.phase("export", "ending the workspace"):
             self._workspace.freeze()
         self._counts = case.bench.gateway.close_case(case.case_id)

@@ -104,13 +104,15 @@ class Case:
         """What was counted so far; a request that hangs already counts as hung."""
         counted = [exchange for exchange in self._exchanges if exchange.counted]
         endings = [exchange.ending for exchange in counted if exchange.ending]
+        # what was refused here says nothing of the provider, and must not hide what it did before
+        told = [ending for ending in endings if ending != "refused"] or endings
         usages = [exchange.usage for exchange in counted if exchange.usage]
         return CaseCounts(
             requests=len(counted),
             turns=len(usages),
             tokens=_token_counts(usages),
             endings={ending: endings.count(ending) for ending in ENDINGS},
-            last_ending=endings[-1] if endings else None,
+            last_ending=told[-1] if told else None,
             tool_surface=sorted({tool for exchange in counted for tool in exchange.tools}),
             removed_tools=sorted(
                 {tool for exchange in counted for tool in exchange.offered if tool not in exchange.tools}

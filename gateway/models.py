@@ -78,7 +78,7 @@ class CaseCounts(_Strict):
     endings: dict[Ending, int] = Field(default_factory=lambda: dict.fromkeys(ENDINGS, 0))
     """How many requests ended so; every ending is a key. A request still being answered is in none."""
     last_ending: Ending | None = None
-    """The ending of the request that began last, of those that ended."""
+    """The ending of the request that began last, of those that ended; `refused` only where all were."""
     tool_surface: list[str] = Field(default_factory=list)
     """The names of all tools that reached the model, sorted."""
     removed_tools: list[str] = Field(default_factory=list)

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from records.files import write_atomically, write_json
+
+_EXPORT = ("model_name_or_path", "is_final", "ending", "seconds", "patch_sha256")
+_OUTCOME = ("outcome", "seconds")
+"""What the facts of an export, and of an outcome, hold at the least."""
 
 
 class CaseFolder:
@@ -55,7 +60,7 @@ class CaseFolder:
     def keep_export(
         self, facts: Mapping[str, Any], patch: str, raw: str, dropped: list[Mapping[str, Any]]
     ) -> None:
-        """Keep the exported patch; it counts from the moment that this returns.
+        """Keep the exported patch; it counts from the moment that this returns, as long as it stays as it is.
 
         Args:
             facts: with `model_name_or_path`, and `is_final`: whether the patch is the claw's last word, or only
@@ -67,11 +72,16 @@ class CaseFolder:
         self.write_text("git.patch", patch)
         self.write_text("git.patch.raw", raw)
         write_atomically(self.path / "dropped.json", json.dumps(dropped, indent=2, ensure_ascii=False).encode())
-        write_json(self.path / "export.json", facts)
+        write_json(self.path / "export.json", {**facts, "patch_sha256": sha256(patch.encode()).hexdigest()})
 
     def export(self) -> dict[str, Any] | None:
-        """The facts of the export, or None where there is none (yet)."""
-        return _read(self.path / "export.json")
+        """The facts of the export, or None where there is none (yet), or its patch is not whole any more."""
+        facts = _read(self.path / "export.json", _EXPORT)
+        try:
+            digest = sha256((self.path / "git.patch").read_bytes()).hexdigest()
+        except FileNotFoundError:
+            return None
+        return facts if facts is not None and facts["patch_sha256"] == digest else None
 
     def patch(self) -> str:
         """The exported patch that is judged."""
@@ -83,7 +93,7 @@ class CaseFolder:
 
     def metadata(self) -> dict[str, Any] | None:
         """The outcome and all that goes with it, or None where the case has none (yet)."""
-        return _read(self.path / "metadata.json")
+        return _read(self.path / "metadata.json", _OUTCOME)
 
     def prediction(self) -> dict[str, str] | None:
         """The row for the official harness, once there is a patch that counts."""
@@ -97,11 +107,12 @@ class CaseFolder:
         }
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path, needed: Iterable[str]) -> dict[str, Any] | None:
+    """What a file says, or None where it is not there, or not whole."""
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except ValueError:
         return None  # half a file can't come from here, but a disk may have lost its end
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and set(needed) <= set(value) else None

@@ -87,7 +87,9 @@ class RunDirectory:
         try:
             held = json.loads(self.manifest_path.read_text())
             claws, settings = held["claws"], held["settings"]
-        except (ValueError, KeyError) as error:
+            if not isinstance(claws, dict) or not isinstance(settings, dict):
+                raise TypeError("claws and settings must be mappings")
+        except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{self.manifest_path} is not a manifest ({error}); take another --run-id") from error
         shared = {name: value for name, value in manifest["claws"].items() if name in claws}
         different = [

@@ -45,7 +45,7 @@ class Limits:
         """
         pids = os.environ.get("CLAW_PIDS_LIMIT", str(cls.pids))
         memory = os.environ.get("CLAW_CONTAINER_MEMORY", cls.memory).lower()
-        if not pids.isdigit() or int(pids) < 1:
+        if not re.fullmatch("0*[1-9][0-9]*", pids):
             raise ValueError(f"CLAW_PIDS_LIMIT={pids!r}: must be a whole number above 0")
         if not re.fullmatch("0*[1-9][0-9]*[bkmg]?", memory):  # for the engine, 0 is no limit
             raise ValueError(f"CLAW_CONTAINER_MEMORY={memory!r}: must be like 8g, 512m or bytes")
@@ -112,6 +112,7 @@ def open_workspace(
             volumes=[f"{source}:{target}:ro" for target, source in mounts.items()],
         )
         _start(container)
+        forwarder = None
         if gateway_socket is not None:
             forwarder = _create(
                 client,
@@ -140,7 +141,7 @@ def open_workspace(
             )
             _start(forwarder)
             _wait_until_ready(forwarder)
-        yield Workspace(container)
+        yield Workspace(container, forwarder)
 
 
 def _create(

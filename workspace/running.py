@@ -45,6 +45,8 @@ class Workspace:
     """A running workspace; made by `open_workspace`."""
 
     container: Container
+    forwarder: Container | None = None
+    """The way to the gateway, if there is one."""
 
     def run(
         self,
@@ -112,6 +114,21 @@ class Workspace:
                     "something outside ended it. Run the same command again."
                 )
         return Result(137 if code is None else int(code), stdout, stderr, seconds)
+
+    def check_way_out(self) -> None:
+        """See that the way to the gateway is still there, after a command that may have used it.
+
+        Raises:
+            WorkspaceError: the forwarder ended, so that what asked the model got no answer.
+        """
+        if self.forwarder is None:
+            return
+        try:
+            self.forwarder.reload()
+        except NotFound as error:
+            raise WorkspaceError("something outside removed the forwarder to the gateway") from error
+        if not self.forwarder.attrs["State"]["Running"]:
+            raise WorkspaceError("the forwarder to the gateway ended under the claw. Run the same command again.")
 
     def _still_runs(self) -> bool:
         """Whether the container runs; its end is known a moment after that of the processes in it."""

@@ -1,0 +1,283 @@
+"""What users do to the front door: odd options, selections that rule things out, signals, damaged run folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from bench_run import ROOT, command, containers_of, environment, run_bench
+from test_benchmark import ONE, ONE_ID, fresh_id
+
+from adapters.registry import installed
+from clawbench.settings import Settings
+from gateway.case import Case as GatewayCase
+from gateway.models import CaseSpec
+from records.run import RunDirectory, RunError
+
+needs_nanobot = pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install")
+
+
+def wait_until(there: Callable[[], object], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.2)
+
+
+# -- options ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("option", ["--agent-timeout=inf", "--agent-timeout=1e12", "--eval-timeout=0.5"])
+def test_a_time_that_can_not_be_kept_is_refused_in_a_line(tmp_path: Path, option: str) -> None:
+    run = run_bench(tmp_path, fresh_id("time"), "-k", ONE, option)
+    assert run.exit_code == 4, run.output
+    assert option.partition("=")[0] in run.output
+    assert "INTERNALERROR" not in run.output
+
+
+def test_times_reach_the_workers_as_they_were_given() -> None:
+    given: dict[str, Any] = {
+        "run_id": "x",
+        "artifacts": Path("/x"),
+        "model": "scripted:oracle",
+        "agent_timeout": 3600,
+        "max_turns": 1,
+        "llm_no": 0,
+        "eval_timeout": 1.5,
+        "resume": True,
+        "keep_container": "never",
+        "egress": "gateway",
+        "pids_limit": 300,
+        "memory": "8g",
+    }
+    settings = Settings(**given)
+    assert Settings.model_validate_json(settings.model_dump_json()) == settings
+
+
+def pytest_says(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(folder / "artifacts", "x", *arguments),
+        cwd=folder,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def test_from_another_folder_it_says_where_to_go(tmp_path: Path) -> None:
+    said = pytest_says(tmp_path, f"--rootdir={tmp_path}", str(ROOT / "tests_bench"), "-k", ONE)
+    assert said.returncode == 4, said.stdout
+    assert str(ROOT) in said.stdout
+    assert "with '='" not in said.stdout, "every option was written so"
+
+
+def test_a_folder_without_its_sign_is_told_by_its_option(tmp_path: Path) -> None:
+    said = pytest_says(ROOT, "--artifacts", str(tmp_path), "-k", ONE)
+    assert said.returncode == 4, said.stdout
+    assert "--artifacts=" in said.stdout
+
+
+@pytest.mark.docker
+def test_with_no_claw_at_all_it_says_how_to_get_one(tmp_path: Path) -> None:
+    variables = {"CLAWBENCH_HOME": str(tmp_path / "home")} | {
+        name: "" for name in os.environ if name.endswith("_ENV_PATH")
+    }
+    run = run_bench(tmp_path, "x", **variables)
+    if "case has an outcome" in run.output and "passed" in run.output:
+        pytest.skip("this machine has a claw at its default place")
+    assert run.exit_code == 4, run.output
+    assert "clawbench install" in run.output
+    assert not (tmp_path / "x").exists(), "nothing was run"
+
+
+# -- selections ---------------------------------------------------------------------------------------
+
+
+def selected(*arguments: str) -> tuple[int, int]:
+    """How many embedded and how many real cases a command means."""
+    done = subprocess.run(
+        [*command(ROOT / "artifacts", "x"), "--collect-only", "-q", *arguments],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ids = re.findall(r"::test_resolved\[nanobot-(\S+)\]", done.stdout)
+    embedded = sum(1 for name in ids if name.startswith("demo__"))
+    return embedded, len(ids) - embedded
+
+
+@needs_nanobot
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["-k", "nanobot and not php"], (9, 0)),
+        (["-k", "nanobot and not (php or (java or rust))"], (6, 0)),
+        (["-k", "nanobot", "-m", "not lite"], (10, 0)),
+        (["-k", "nanobot", "-m", "not python"], (7, 0)),
+        (["-k", "nanobot", "-m", "lite and not php"], (0, 70)),
+        (["-k", "nanobot and django__django-11790"], (0, 1)),
+        (["tests_bench/test_resolved.py::test_resolved[nanobot-django__django-11790]"], (0, 1)),
+    ],
+)
+def test_ruling_something_out_names_no_real_instance(arguments: list[str], meant: tuple[int, int]) -> None:
+    embedded, real = selected(*arguments)
+    assert embedded == meant[0]
+    assert (real > 0) == (meant[1] > 0)
+
+
+@needs_nanobot
+def test_ruling_out_one_real_instance_does_not_ask_for_the_others() -> None:
+    one = "tests_bench/test_resolved.py::test_resolved[nanobot-django__django-11790]"
+    assert selected("-k", "nanobot", "--deselect", one) == (10, 0)
+
+
+@needs_nanobot
+def test_a_claw_that_is_ruled_out_is_not_asked_for() -> None:
+    embedded, real = selected("-k", "not openclaw")
+    assert (embedded, real) == (10, 0)
+
+
+# -- damaged run folders ------------------------------------------------------------------------------
+
+
+def a_run(folder: Path) -> RunDirectory:
+    run = RunDirectory.named(folder, "run")
+    for name in ("one", "two"):
+        case = run.case("claw", name)
+        case.begin()
+        facts = {"model_name_or_path": "m", "is_final": True, "ending": "finished", "seconds": {}}
+        case.keep_export(facts, f"diff of {name}\n", "", [])
+    return run
+
+
+@pytest.mark.parametrize("damage", ["", "diff of", None])
+def test_a_damaged_patch_is_no_export_and_spoils_no_other_case(tmp_path: Path, damage: str | None) -> None:
+    run = a_run(tmp_path)
+    patch = run.case("claw", "one").path / "git.patch"
+    if damage is None:
+        patch.unlink()
+    else:
+        patch.write_text(damage)
+    assert run.case("claw", "one").export() is None
+    run.write_predictions()
+    rows = [json.loads(line) for line in (run.path / "predictions.jsonl").read_text().splitlines()]
+    assert [row["instance_id"] for row in rows] == ["two"]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "", '{"outcome": "resolved"', '{"is_final": true}'])
+def test_damaged_facts_are_none(tmp_path: Path, text: str) -> None:
+    case = a_run(tmp_path).case("claw", "one")
+    for name in ("export.json", "metadata.json"):
+        (case.path / name).write_text(text)
+    assert (case.export(), case.metadata(), case.prediction()) == (None, None, None)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"claws": 1, "settings": 2}', '{"claws": {}, "settings": []}', "null"])
+def test_a_manifest_of_another_shape_is_refused_in_a_line(tmp_path: Path, text: str) -> None:
+    run = a_run(tmp_path)
+    run.manifest_path.write_text(text)
+    with pytest.raises(RunError, match="is not a manifest"):
+        run.open({"settings": {}, "claws": {"claw": {}}})
+
+
+@pytest.mark.docker
+@needs_nanobot
+def test_a_verdict_whose_patch_was_lost_or_cut_is_not_replayed(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("lost"), "-k", ONE)
+    assert run.outcomes() == {ONE_ID: "resolved"}, run.output
+    patch = run.case_folder(ONE_ID) / "git.patch"
+    whole = patch.read_bytes()
+    patch.write_bytes(whole[:200])
+    (patch.parent / "metadata.json").unlink()
+    again = run_bench(tmp_path, run.folder.name, "-k", ONE)
+    assert again.outcomes() == {ONE_ID: "resolved"}, again.output
+    assert patch.read_bytes() == whole
+    patch.unlink()
+    again = run_bench(tmp_path, run.folder.name, "-k", ONE)
+    assert again.outcomes() == {ONE_ID: "resolved"}, again.output
+    assert len(again.predictions()) == 1
+
+
+# -- what broke, and whose fault it is ----------------------------------------------------------------
+
+
+def test_a_refused_request_does_not_hide_what_the_provider_did(tmp_path: Path) -> None:
+    case = GatewayCase(CaseSpec(case_id="x", model="scripted:broken", request_log=tmp_path / "requests.jsonl"))
+    for ending in ("server_error", "refused"):
+        exchange = case.begin("POST", "/v1/x")
+        exchange.ending = ending  # type: ignore[assignment]
+        case.finish(exchange)
+    assert case.counts().last_ending == "server_error"
+
+
+@pytest.mark.docker
+@needs_nanobot
+def test_a_forwarder_that_ends_under_the_claw_is_no_failure_of_the_claw(tmp_path: Path) -> None:
+    run_id = fresh_id("forwarder")
+    with started(tmp_path, run_id, "-k", ONE, "--model=scripted:slow") as process:
+        wait_until(lambda: list((tmp_path / run_id).glob("*/*/requests.jsonl")))
+        client = docker.from_env()
+        label = {"label": f"clawbench.run={run_id}"}
+        forwarder = next(found for found in client.containers.list(filters=label) if "-forwarder" in found.name)
+        forwarder.kill()
+        client.close()
+        process.communicate(timeout=300)
+    metadata = json.loads((tmp_path / run_id / "nanobot" / ONE_ID / "metadata.json").read_text())
+    assert metadata["outcome"] == "infrastructure"
+    assert "forwarder" in metadata["detail"]
+
+
+def started(tmp_path: Path, run_id: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(tmp_path, run_id, *arguments),
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+# -- ends ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.docker
+@needs_nanobot
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_that_is_told_to_end_takes_its_containers_along(tmp_path: Path, workers: str) -> None:
+    run_id = fresh_id("term")
+    with started(tmp_path, run_id, "-n", workers, "-k", ONE, "--model=scripted:hang") as process:
+        wait_until(lambda: list((tmp_path / run_id).glob("*/*/agent_stdout.log")))
+        os.kill(process.pid, signal.SIGTERM)
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 2, output
+    wait_until(lambda: not containers_of(run_id), 30)
+
+
+@pytest.mark.docker
+@needs_nanobot
+def test_kept_workspaces_are_told_with_how_to_look_into_them(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("kept"), "-k", ONE, "--model=scripted:noop", "--keep-container=failed")
+    [name] = containers_of(run.folder.name)
+    client = docker.from_env()
+    try:
+        assert name in run.output
+        assert f"docker rm -f {name}" in run.output
+    finally:
+        client.containers.get(name).remove(force=True)
+        client.close()
