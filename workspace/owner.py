@@ -87,6 +87,12 @@ def sweep(client: docker.DockerClient) -> list[str]:
     return removed
 
 
+def kept(client: docker.DockerClient, run_id: str) -> list[str]:
+    """The names of the containers that a run's user asked to keep, sorted."""
+    found = client.containers.list(all=True, filters={"label": f"{RUN}={run_id}"}, ignore_removed=True)
+    return sorted(name for container in found if (name := str(container.name)).startswith(KEPT_PREFIX))
+
+
 def _abandoned(owner: str, status: str) -> bool:
     if not owner:
         return False
