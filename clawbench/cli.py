@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from docker.errors import DockerException
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from adapters.base import BadOptionError, NotInstalledError
@@ -53,7 +54,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except _EXPECTED as error:
-        console.print(f"[red]error:[/red] {error}", soft_wrap=True, markup=True)
+        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(2) from error
 
 
@@ -118,7 +119,7 @@ def check(
     wanted = ids or embedded_ids()
     unknown = sorted(set(wanted) - set(embedded_ids()))
     if unknown:
-        console.print(f"[red]error:[/red] not in the embedded set: {', '.join(unknown)}")
+        console.print(f"[red]error:[/red] not in the embedded set: {escape(', '.join(unknown))}")
         raise typer.Exit(2)
     with _told():
         results = list(_watched(check_tasks(connect(), wanted, home=default_home(), say=_say), _say))

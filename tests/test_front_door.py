@@ -16,8 +16,10 @@ import docker
 import pytest
 from bench_run import ROOT, command, containers_of, environment, run_bench
 from test_benchmark import ONE, ONE_ID, fresh_id
+from typer.testing import CliRunner
 
 from adapters.registry import installed
+from clawbench.cli import app
 from clawbench.settings import Settings
 from gateway.case import Case as GatewayCase
 from gateway.models import CaseSpec
@@ -281,3 +283,10 @@ def test_kept_workspaces_are_told_with_how_to_look_into_them(tmp_path: Path) -> 
     finally:
         client.containers.get(name).remove(force=True)
         client.close()
+
+
+@pytest.mark.parametrize("arguments", [["tasks", "check", "[/x]"], ["install", "[/red]"]])
+def test_words_in_brackets_are_told_as_they_are(arguments: list[str]) -> None:
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 2, said.output
+    assert arguments[-1] in said.output
