@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,7 @@ class Case:
             "instance_id": self.listed.instance_id,
             "repo": self.instance.repo,
             "base_commit": self.instance.base_commit,
+            "row_sha256": sha256(self.instance.model_dump_json().encode()).hexdigest(),
             "settings": self.bench.settings.attributed(),
             "prompt": self.prompt_file,
             "prompt_template_sha256": prompt_digest(self.prompt_file),
@@ -201,6 +203,7 @@ class Case:
                     labels=self.labels,
                     ended_from_within=self.bench.ended_from_within,
                 )
+        self.folder.require_manifest()
         outcome = outcome_of(Ending(export["ending"]), judgement.verdict)
         self._finish(outcome, export, judgement)
 

@@ -142,7 +142,7 @@ def _check_limits(settings: Settings, claws: list[str]) -> None:
 def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
     return {
         "clawbench": {"version": version("clawbench"), "commit": _commit()},
-        "settings": settings.attributed() | {"harness": harness_version()},
+        "settings": settings.attributed() | {"harness": harness_version(), "dataset_sha256": _rows(settings)},
         "claws": {name: _claw(name, settings) for name in claws if installed(name)},
     }
 
@@ -159,6 +159,12 @@ def _claw(name: str, settings: Settings) -> dict[str, Any]:
         "prompt": prompt,
         "prompt_sha256": prompt_digest(prompt),
     }
+
+
+def _rows(settings: Settings) -> str | None:
+    """The digest of a file of rows: other rows under the same name are another setting."""
+    path = Path(settings.dataset or "")
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def _commit() -> str | None:

@@ -104,7 +104,7 @@ class Attempt:
         self._counts = case.bench.gateway.close_case(case.case_id)
         self._exit_code = result.exit_code
         self._stdout = result.stdout
-        self._ending, self._detail = _ending(result, self._counts)
+        self._ending, self._detail = ending_of(result, self._counts)
 
     def export(self) -> None:
         """Take the patch from repository state and keep it with session and usage.
@@ -174,7 +174,7 @@ class ProviderError(ConnectionError):
     """The model's provider broke under the claw: nothing can be said of the claw."""
 
 
-def _ending(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
+def ending_of(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
     """How the claw's run ended, by what the gateway saw; an exit code alone is not the ending."""
     last = counts.last_ending
     # a model that hangs until the budget is used up is a timeout, as for any slow model
@@ -186,6 +186,8 @@ def _ending(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
         return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s{also}"
     if not counts.requests:
         return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and never asked the model"
+    if last == "refused":  # which it is only where all were
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and every request of it was refused"
     if result.exit_code != 0:
         return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns{also}"
     return Ending.FINISHED, nothing

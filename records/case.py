@@ -51,6 +51,16 @@ class CaseFolder:
         """Write what the case is attributed to; before the agent starts."""
         write_json(self.path / "manifest.json", facts)
 
+    def require_manifest(self) -> None:
+        """Refuse to go on without what the case is attributed to (raises FileNotFoundError).
+
+        A folder that was removed while the case ran is made anew by the next file in it.
+        """
+        if not (self.path / "manifest.json").is_file():
+            raise FileNotFoundError(
+                f"the manifest of {self.instance_id} is gone: its folder was removed in mid-run"
+            )
+
     def write_text(self, name: str, text: str) -> Path:
         """Write one of the artifacts, bytes as given."""
         path = self.path / name
@@ -69,6 +79,7 @@ class CaseFolder:
             raw: the same before cleaning.
             dropped: what the patch does not carry, with the reasons.
         """
+        self.require_manifest()
         self.write_text("git.patch", patch)
         self.write_text("git.patch.raw", raw)
         write_atomically(self.path / "dropped.json", json.dumps(dropped, indent=2, ensure_ascii=False).encode())

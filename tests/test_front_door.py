@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -18,11 +19,14 @@ from bench_run import ROOT, command, containers_of, environment, run_bench
 from test_benchmark import ONE, ONE_ID, fresh_id
 from typer.testing import CliRunner
 
+from adapters.base import CommandResult
 from adapters.registry import installed
 from clawbench.cli import app
 from clawbench.settings import Settings
+from clawbench.solving import ending_of
+from evaluation.outcomes import Ending
 from gateway.case import Case as GatewayCase
-from gateway.models import CaseSpec
+from gateway.models import CaseCounts, CaseSpec
 from records.run import RunDirectory, RunError
 
 needs_nanobot = pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install")
@@ -162,6 +166,7 @@ def a_run(folder: Path) -> RunDirectory:
         case = run.case("claw", name)
         case.begin()
         facts = {"model_name_or_path": "m", "is_final": True, "ending": "finished", "seconds": {}}
+        case.keep_manifest({})
         case.keep_export(facts, f"diff of {name}\n", "", [])
     return run
 
@@ -290,3 +295,44 @@ def test_words_in_brackets_are_told_as_they_are(arguments: list[str]) -> None:
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 2, said.output
     assert arguments[-1] in said.output
+
+
+# -- what a number is attributed to -------------------------------------------------------------------
+
+
+@needs_nanobot
+@pytest.mark.docker
+def test_a_case_whose_folder_is_removed_in_mid_run_is_no_verdict(tmp_path: Path) -> None:
+    run_id = fresh_id("removed")
+    folder = tmp_path / run_id / "nanobot" / ONE_ID
+    words = command(tmp_path, run_id, "-k", ONE, "--model=scripted:slow")
+    process = subprocess.Popen(
+        words, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    wait_until((folder / "requests.jsonl").exists)
+    shutil.rmtree(folder)
+    output = process.communicate()[0]
+    assert "1 error" in output.splitlines()[-1], output
+    assert "its folder was removed in mid-run" in output
+    assert json.loads((folder / "metadata.json").read_text())["outcome"] == "infrastructure"
+
+
+@needs_nanobot
+@pytest.mark.docker
+def test_other_rows_under_the_same_name_are_another_setting(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("{}\n")
+    words = ("-k", ONE, "--model=scripted:noop", f"--dataset={rows}")
+    run_id = fresh_id("rows")
+    assert run_bench(tmp_path, run_id, *words).counts == {"failed": 1}
+    rows.write_text('{"instance_id": "other"}\n')
+    again = run_bench(tmp_path, run_id, *words)
+    assert again.exit_code == 4
+    assert "dataset_sha256" in again.output
+
+
+def test_a_claw_of_which_every_request_was_refused_has_not_finished() -> None:
+    result = CommandResult(0, b"", b"", 1.0)
+    ending, why = ending_of(result, CaseCounts(requests=2, last_ending="refused"))
+    assert ending is Ending.AGENT_ERROR
+    assert "every request of it was refused" in why
