@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+from docker.models.containers import Container, ExecResult
 
 from evaluation.instances import Instance
 from evaluation.outcomes import Verdict
@@ -28,6 +29,7 @@ from evaluation.outcomes import Verdict
 _PATCH_FAILED = ">>>>> Patch Apply Failed"
 _END_OF_TESTS = ">>>>> End Test Output"
 _TESTS_BEGAN = "Eval script for"
+_AFTER_TESTS = "Git diff after:"
 _TESTS_TIMED_OUT = "Test timed out after"
 
 
@@ -103,17 +105,34 @@ def judge(
         return early
     if result is not None and _END_OF_TESTS in _text(folder / "test_output.txt"):
         return _graded(result[1][instance.instance_id], seconds)
-    # The script goes on after any failing command, so only the end of its shell or container stops it short.
+    # The script goes on after any failing command, so only the end of its shell or container stops it short. The
+    # harness stops a container that still runs, which the engine notes, so that one is not asked about.
+    log = _text(folder / "run_instance.log")
     created = watched.containers.created
-    if _TESTS_BEGAN in _text(folder / "run_instance.log") and created and ended_from_within(created[-1], since):
+    if created and _TESTS_BEGAN in log and (_AFTER_TESTS in log or ended_from_within(created[-1], since)):
         return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests ended their own container")
-    log = _text(folder / "run_instance.log").splitlines()
-    told = [line.partition(" - ERROR - ")[2] for line in log if " - ERROR - " in line]
+    told = [line.partition(" - ERROR - ")[2] for line in log.splitlines() if " - ERROR - " in line]
     why = told[-1][:300] if told else "the tests did not come to their end"
     raise EvaluationError(
         f"the official harness gave no verdict: {why} (see {folder.name}/run_instance.log). "
         "Run the same command again."
     )
+
+
+class _Container:
+    """A container whose commands' output is UTF-8: the harness decodes it strictly, also a diff of other text."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._container, name)
+
+    def exec_run(self, *arguments: Any, **settings: Any) -> ExecResult:
+        result = self._container.exec_run(*arguments, **settings)
+        if not isinstance(result.output, bytes):
+            return result
+        return ExecResult(result.exit_code, result.output.decode(errors="replace").encode())
 
 
 class _Containers:
@@ -129,7 +148,7 @@ class _Containers:
         settings |= {"init": True, "labels": self._labels, "use_config_proxy": False}
         container = self._containers.create(**settings)
         self.created.append(str(container.id))
-        return container
+        return _Container(container)
 
     def get(self, name: str) -> Any:
         return self._containers.get(name)

@@ -113,6 +113,14 @@ class TestJudge:
         assert verdict_on(instance.patch + note).verdict is Verdict.RESOLVED
         assert verdict_on(note).verdict is Verdict.UNRESOLVED
 
+    def test_text_that_is_not_utf_8_in_a_tracked_file_is_judged_as_any_other(
+        self, verdict_on, instance, client, prepared
+    ) -> None:
+        edit = r"""printf 'caf\351\n' >> README.md; echo '* -diff' > .git/info/attributes; git diff --binary"""
+        said = client.containers.run(prepared.tag, ["sh", "-c", edit], remove=True, working_dir="/testbed")
+        assert verdict_on(instance.patch + said.decode()).verdict is Verdict.RESOLVED
+        assert verdict_on(said.decode()).verdict is Verdict.UNRESOLVED
+
     def test_another_patch_never_gets_an_old_verdict(self, verdict_on, instance) -> None:
         assert verdict_on(instance.patch).verdict is Verdict.RESOLVED
         assert verdict_on("this is no patch\n").verdict is Verdict.APPLY_FAILED

@@ -190,10 +190,11 @@ class Workspace:
 
 
 def ended_from_within(client: docker.DockerClient, container_id: str, since: float) -> bool:
-    """Whether a container's own processes (or their memory) ended the last command in it, and maybe all of it.
+    """Whether a container that is found ended was ended by its own processes (or their memory).
 
-    The engine's record of events tells: an end from outside is a kill or a stop there, before the command's end;
-    a restarted engine remembers nothing.
+    The engine's record of events tells: an end from outside is a kill or a stop there, and only there (it may be
+    noted after the end that it caused); a restarted engine remembers nothing. So this is asked before anything
+    of ours ends the container.
 
     Args:
         client: the engine.
@@ -202,10 +203,8 @@ def ended_from_within(client: docker.DockerClient, container_id: str, since: flo
     """
     until = int(time.time()) + 1
     told = client.events(since=int(since), until=until, decode=True, filters={"container": container_id})
-    actions = [event["Action"] for event in told]
-    ends = [number for number, action in enumerate(actions) if action == "exec_die"]
-    kills = [number for number, action in enumerate(actions) if action in {"kill", "stop"}]
-    return bool(ends) and (not kills or ends[-1] < kills[0])
+    actions = {event["Action"] for event in told}
+    return bool(actions & {"die", "exec_die"}) and not actions & {"kill", "stop"}
 
 
 def _collect(
