@@ -5,10 +5,14 @@ Everything in here refuses unknown keys, so that two versions that disagree say 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Api = Literal["chat", "responses", "messages"]
+"""A wire format: OpenAI's chat/completions, OpenAI's responses, Anthropic's messages."""
 
 Ending = Literal[
     "ok",
@@ -21,6 +25,7 @@ Ending = Literal[
     "hung",
     "client_gone",
     "refused",
+    "budget",
 ]
 """How one request ended, as seen by the gateway.
 
@@ -28,6 +33,7 @@ Ending = Literal[
 401, 429, 5xx. `malformed`: the reply was no valid stream or JSON. `dropped`: the connection broke before a
 reply. `empty`: a complete reply that says and calls nothing. `hung`: no reply came. `client_gone`: the
 claw left, or the case was closed, before the reply was complete. `refused`: the request itself was wrong.
+`budget`: the spend limit of the run or of the case was reached, so it was not let through.
 """
 
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
@@ -42,7 +48,7 @@ class CaseSpec(_Strict):
 
     case_id: str = Field(min_length=1)
     model: str
-    """`scripted:<behaviour>`."""
+    """`scripted:<behaviour>`, `replay:<folder>`, or `<provider>/<model>` of the run's provider."""
     workdir: str = "/testbed"
     """The repository, inside the claw's container."""
     gold_patch: str = ""
@@ -55,16 +61,34 @@ class CaseSpec(_Strict):
     """A file on the host, absolute, that gets one JSON line per request; its folder is made on demand."""
     request_bodies: Path | None = None
     """A folder on the host, absolute, that gets each request's JSON as the claw sent it; None: not kept."""
+    cassette: Path | None = None
+    """A file on the host, absolute, that gets every exchange whole (`gateway.cassette`); None: not recorded."""
+    replayed: Path | None = None
+    """The cassette that a `replay:` model answers from."""
 
 
 class TokenCounts(_Strict):
-    """Tokens of all complete replies, in four classes that do not overlap; None is unknown, never 0."""
+    """Tokens in four classes that do not overlap; None is unknown, never 0."""
 
     input: int | None = 0
     """Prompt tokens without the cached ones."""
     cache_read: int | None = 0
     cache_write: int | None = 0
     output: int | None = 0
+    """All that the model wrote, reasoning included."""
+    reasoning: int | None = None
+    """The part of `output` that was reasoning, where the provider tells it."""
+
+
+class Cost(_Strict):
+    """US dollars; None is unknown, never 0. Sums are of what is known: with `unpriced` above 0 they are not whole."""
+
+    priced: Decimal | None = None
+    """By the price table, cache reads and writes at their own prices; None where no reply could be priced."""
+    told: Decimal | None = None
+    """What the provider itself said that it charged; None where it said nothing."""
+    unpriced: int = 0
+    """How many replies have no price: their model's is not known, or they told no usage."""
 
 
 class CaseCounts(_Strict):
@@ -85,3 +109,14 @@ class CaseCounts(_Strict):
     """The names of all tools that the claw offered and the filter took out, sorted."""
     models: list[str] = Field(default_factory=list)
     """The model names that were asked for, sorted."""
+    unknown_usage: int = 0
+    """How many complete replies told no usage: with these, `tokens` is a sum of what is known."""
+    cost: Cost = Cost()
+    stop_reasons: dict[str, int] = Field(default_factory=dict)
+    """How many replies ended for which reason, in the provider's own words."""
+    waited: float = 0.0
+    """Seconds in which the case had a request held back here, by a rate limit or until a retry."""
+    retries: int = 0
+    """Requests that were sent to the provider once more, after a rate limit or an overload."""
+    upstream_seconds: float = 0.0
+    """The sum over replies of the time from a request sent to its reply's end."""
