@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+APIS = ("chat", "responses", "messages")
+"""The wire formats: OpenAI's chat/completions and responses, Anthropic's messages."""
+
 STATE_DIR = "/claw"
 """A folder inside the container, outside the repository, for the claw's config, state and session."""
 
@@ -58,14 +61,20 @@ class Task:
     prompt: str
     workdir: str
     """The repository, inside the container."""
-    base_url: str
-    """The gateway's OpenAI-compatible address inside the container, ending in `/v1`."""
+    base_url: str | None
+    """The gateway's address inside the container, ending in `/v1`, before `/chat/completions`, `/responses` and
+    `/messages`. None with the gateway off: the claw takes its user's own configuration and credentials."""
     model: str
-    """The model's name as the claw must send it."""
+    """The model's name as the claw must send it. With the gateway off it is what the user's own configuration calls
+    it, and "" is the one that this configuration names."""
     timeout: float
     """The budget: seconds of wall clock."""
     max_turns: int
     llm_no: int = 0
+    api: str = "chat"
+    """The wire format to speak with the gateway, one of the adapter's `apis`."""
+    context_window: int | None = None
+    """Tokens, as the provider declares them for the model; None: what the claw's config says stays."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,10 @@ class TokenUsage:
 
 
 class Adapter(Protocol):
-    """One claw. Instances are stateless: everything about a case comes with the call."""
+    """One claw. Instances are stateless: everything about a case comes with the call.
+
+    What has a value here need not be declared.
+    """
 
     name: ClassVar[str]
     install_hint: ClassVar[str]
@@ -134,6 +146,10 @@ class Adapter(Protocol):
     min_memory: ClassVar[str]
     """The least memory that the claw runs in, as Docker writes it (`512m`)."""
     min_pids: ClassVar[int]
+    apis: ClassVar[tuple[str, ...]] = ("chat",)
+    """The wire formats of `APIS` that the claw can speak, those that it is best at first; read by `apis_of`."""
+    has_own_config: ClassVar[bool] = False
+    """Whether it can be run with the gateway off, on its user's own configuration and credentials."""
 
     def runtime(self) -> Runtime:
         """Find the installed runtime, without starting anything slow.
@@ -149,7 +165,11 @@ class Adapter(Protocol):
         """Read-only mounts and environment for the runtime (raises NotInstalledError)."""
 
     def create_agent(self, shell: Shell, task: Task) -> None:
-        """Render the config against the gateway and write it below `STATE_DIR`."""
+        """Render the config against the gateway, or the user's own, and write it below `STATE_DIR`.
+
+        Raises:
+            BadOptionError: the config, or the user's own that the gateway's absence asks for, can't be used.
+        """
 
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
         """Run the claw headless on the prompt and return when it ended or its budget was used up.
@@ -174,3 +194,13 @@ class Adapter(Protocol):
 
     def delete_agent(self, shell: Shell) -> None:
         """Remove what `create_agent` made outside the container, if anything."""
+
+
+def apis_of(claw: Adapter) -> tuple[str, ...]:
+    """The wire formats that a claw can speak, also of one from outside the tree that does not tell."""
+    return getattr(claw, "apis", Adapter.apis)
+
+
+def has_own_config(claw: Adapter) -> bool:
+    """Whether a claw can be run with the gateway off; one from outside the tree must say so."""
+    return getattr(claw, "has_own_config", Adapter.has_own_config)

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from adapters.base import Adapter
+from adapters.base import APIS, Adapter
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MEMORY = re.compile(r"\d+[bkmg]", re.IGNORECASE)
@@ -36,7 +36,8 @@ def _values() -> dict[str, TypeAdapter[Any]]:
 def _wrong_values(candidate: object) -> Iterator[str]:
     for name, reader in _values().items():
         if not hasattr(candidate, name):
-            yield f"it has no {name}"
+            if not hasattr(Adapter, name):  # it has no value by itself
+                yield f"it has no {name}"
             continue
         value = getattr(candidate, name)
         try:
@@ -48,6 +49,8 @@ def _wrong_values(candidate: object) -> Iterator[str]:
             yield f"name: {value!r} is not of the form [a-z][a-z0-9_]*"
         if name == "min_memory" and not _MEMORY.fullmatch(value):
             yield f"min_memory: {value!r} is not an amount of memory such as 512m"
+        if name == "apis" and (not value or not set(value) <= set(APIS)):
+            yield f"apis: {value!r} is not one or more of {', '.join(APIS)}"
 
 
 def _wrong_methods(candidate: object) -> Iterator[str]:
