@@ -78,10 +78,12 @@ class TokenCounts(_Strict):
     """All that the model wrote, reasoning included."""
     reasoning: int | None = None
     """The part of `output` that was reasoning, where the provider tells it."""
+    cache_write_1h: int | None = None
+    """The part of `cache_write` that is kept for an hour, which costs more, where the provider tells it."""
 
 
 class Cost(_Strict):
-    """US dollars; None is unknown, never 0. Sums are of what is known: with `unpriced` above 0 they are not whole."""
+    """US dollars; None is unknown, never 0. Sums are of what is known: not whole with `unpriced` above 0."""
 
     priced: Decimal | None = None
     """By the price table, cache reads and writes at their own prices; None where no reply could be priced."""
@@ -110,7 +112,7 @@ class CaseCounts(_Strict):
     models: list[str] = Field(default_factory=list)
     """The model names that were asked for, sorted."""
     unknown_usage: int = 0
-    """How many complete replies told no usage: with these, `tokens` is a sum of what is known."""
+    """How many replies, whole or broken off, told no usage: with these, `tokens` is a sum of what is known."""
     cost: Cost = Cost()
     stop_reasons: dict[str, int] = Field(default_factory=dict)
     """How many replies ended for which reason, in the provider's own words."""
@@ -120,3 +122,24 @@ class CaseCounts(_Strict):
     """Requests that were sent to the provider once more, after a rate limit or an overload."""
     upstream_seconds: float = 0.0
     """The sum over replies of the time from a request sent to its reply's end."""
+
+
+class RunTotals(_Strict):
+    """What all cases of a gateway's process add up to, so far."""
+
+    cases: int = 0
+    """Cases that were opened, again after a rerun."""
+    requests: int = 0
+    turns: int = 0
+    tokens: TokenCounts = TokenCounts()
+    unknown_usage: int = 0
+    cost: Cost = Cost()
+    """Of this process alone."""
+    waited: float = 0.0
+    """Seconds, summed over cases."""
+    retries: int = 0
+    spent: Decimal = Decimal(0)
+    """US dollars that are held against the spend limit: with what the run's earlier cases cost, and with
+    estimates for replies that told no usage."""
+    budget_reached: bool = False
+    """Whether the run's spend limit lets no new request through."""

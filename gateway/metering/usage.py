@@ -1,0 +1,191 @@
+"""The usage that a reply tells, in each provider's shape, as four disjoint classes of tokens.
+
+Shapes, and what a prompt count in them includes:
+
+- chat/completions (OpenAI): `prompt_tokens` holds the cached tokens (`prompt_tokens_details.cached_tokens`) and
+  those written to a cache (`.cache_write_tokens`; OpenRouter says the same). Others have other names for them:
+  DeepSeek `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`, Moonshot `cached_tokens` beside the totals,
+  DashScope `prompt_tokens_details.cache_creation_input_tokens`, proxies of Anthropic's models
+  `cache_read_input_tokens` and `cache_creation_input_tokens`.
+- responses (OpenAI): `input_tokens` holds them likewise, with `input_tokens_details`.
+- messages (Anthropic): `input_tokens` holds neither; the prompt is the sum of `input_tokens`,
+  `cache_read_input_tokens` and `cache_creation_input_tokens`.
+
+What is not told is unknown (None), never 0: a provider that says nothing of a cache, e.g. vLLM with
+`prompt_tokens_details: null`, leaves `cache_read` and `cache_write` None, and `input` is then the whole prompt, as
+far as is known. What is no count (negative, a fraction, a boolean, a text), or contradicts the rest, is unknown
+with all that it was to be reckoned with: more cached than there was prompt, and no class of the prompt is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from gateway.models import Api, TokenCounts
+
+UNKNOWN = TokenCounts(input=None, cache_read=None, cache_write=None, output=None)
+"""Nothing is known of a reply's tokens."""
+
+
+class _ContradictionError(ValueError):
+    """A usage cannot be what it says."""
+
+
+def usage_of(api: Api, usage: Mapping[str, Any]) -> TokenCounts:
+    """The tokens of one reply.
+
+    Args:
+        api: the wire format of the reply.
+        usage: the reply's `usage` object; of an Anthropic stream, all its usage objects laid over each other.
+    """
+    try:
+        if api == "messages":
+            return TokenCounts(**(_messages_prompt(usage) | _messages_output(usage)))
+        # the two of OpenAI's differ in names alone
+        prompt, output = ("prompt", "completion") if api == "chat" else ("input", "output")
+        apart = _reasoning_is_apart(usage, prompt, output)
+        return TokenCounts(**(_openai_prompt(usage, prompt) | _openai_output(usage, output, apart=apart)))
+    except _ContradictionError:
+        return UNKNOWN
+
+
+def told_cost(usage: Mapping[str, Any]) -> Decimal | None:
+    """What the provider says that a reply cost, in US dollars (OpenRouter's usage accounting); None: nothing.
+
+    With a key of one's own at the provider behind OpenRouter (`is_byok`), `cost` is OpenRouter's fee alone, and
+    what the other provider charges stands in `cost_details.upstream_inference_cost`.
+    """
+    cost = _amount(usage.get("cost"))
+    if cost is None or usage.get("is_byok") is not True:
+        return cost
+    upstream = _amount(_object(usage.get("cost_details")).get("upstream_inference_cost"))
+    return None if upstream is None else cost + upstream
+
+
+def _openai_prompt(usage: Mapping[str, Any], name: str) -> dict[str, int | None]:
+    details = _object(usage.get(f"{name}_tokens_details"))
+    try:
+        prompt = _count(usage.get(f"{name}_tokens"))
+        read = _agreed(
+            details.get("cached_tokens"),
+            details.get("cache_read_input_tokens"),
+            usage.get("prompt_cache_hit_tokens"),
+            usage.get("cached_tokens"),
+            usage.get("cache_read_input_tokens") if name == "prompt" else None,
+        )
+        write = _agreed(
+            details.get("cache_write_tokens"),
+            details.get("cache_creation_input_tokens"),
+            usage.get("cache_creation_input_tokens") if name == "prompt" else None,
+        )
+        missed = _count(usage.get("prompt_cache_miss_tokens"))
+        write, hour = _written(write, details.get("cache_creation") or usage.get("cache_creation"))
+        if prompt is None:
+            return _prompt(None, read, write, hour)
+        rest = prompt - (read or 0) - (write or 0)
+        if rest < 0 or (missed is not None and missed + (read or 0) != prompt):
+            raise _ContradictionError
+    except _ContradictionError:
+        return _prompt(None, None, None, None)
+    return _prompt(rest, read, write, hour)
+
+
+def _messages_prompt(usage: Mapping[str, Any]) -> dict[str, int | None]:
+    try:
+        read = _count(usage.get("cache_read_input_tokens"))
+        write, hour = _written(_count(usage.get("cache_creation_input_tokens")), usage.get("cache_creation"))
+        return _prompt(_count(usage.get("input_tokens")), read, write, hour)
+    except _ContradictionError:
+        return _prompt(None, None, None, None)
+
+
+def _prompt(rest: int | None, read: int | None, write: int | None, hour: int | None) -> dict[str, int | None]:
+    return {"input": rest, "cache_read": read, "cache_write": write, "cache_write_1h": hour}
+
+
+def _written(write: int | None, creation: object) -> tuple[int | None, int | None]:
+    """The tokens written to a cache, and those of them that are kept for an hour (`cache_creation` tells)."""
+    short = _count(_object(creation).get("ephemeral_5m_input_tokens"))
+    hour = _count(_object(creation).get("ephemeral_1h_input_tokens"))
+    if short is None and hour is None:
+        return write, None
+    parts = (short or 0) + (hour or 0)
+    if write is not None and parts > write:
+        raise _ContradictionError
+    return (parts if write is None else write), hour
+
+
+def _openai_output(usage: Mapping[str, Any], name: str, *, apart: bool) -> dict[str, int | None]:
+    try:
+        output = _count(usage.get(f"{name}_tokens"))
+    except _ContradictionError:
+        return {"output": None, "reasoning": None}
+    details = usage.get(f"{name}_tokens_details")
+    if apart and output is not None:
+        output += _part(details, "reasoning_tokens", None) or 0
+    return {"output": output, "reasoning": _part(details, "reasoning_tokens", output)}
+
+
+def _messages_output(usage: Mapping[str, Any]) -> dict[str, int | None]:
+    try:
+        output = _count(usage.get("output_tokens"))
+    except _ContradictionError:
+        return {"output": None, "reasoning": None}
+    return {"output": output, "reasoning": _part(usage.get("output_tokens_details"), "thinking_tokens", output)}
+
+
+def _reasoning_is_apart(usage: Mapping[str, Any], prompt: str, output: str) -> bool:
+    """Whether reasoning is not in the output's count, as with xAI; the total tells.
+
+    Raises:
+        _ContradictionError: the total is no sum of the parts, so that one is wrong, and nobody knows which.
+    """
+    total = _count(usage.get("total_tokens"))
+    try:
+        parts = [_count(usage.get(f"{prompt}_tokens")), _count(usage.get(f"{output}_tokens"))]
+    except _ContradictionError:
+        return False
+    known = [part for part in parts if part is not None]
+    if total is None or len(known) < 2 or total == sum(known):
+        return False
+    if total == sum(known) + (_part(usage.get(f"{output}_tokens_details"), "reasoning_tokens", None) or 0):
+        return True
+    raise _ContradictionError
+
+
+def _part(details: object, name: str, of: int | None) -> int | None:
+    """A count within another one; unknown where it exceeds it."""
+    try:
+        part = _count(_object(details).get(name))
+    except _ContradictionError:
+        return None
+    return None if part is not None and of is not None and part > of else part
+
+
+def _agreed(*values: object) -> int | None:
+    """What several names for one thing say together."""
+    counts = {count for value in values if (count := _count(value)) is not None}
+    if len(counts) > 1:
+        raise _ContradictionError
+    return counts.pop() if counts else None
+
+
+def _count(value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _ContradictionError
+    return value
+
+
+def _amount(value: object) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    amount = Decimal(repr(value))
+    return amount if amount.is_finite() and amount >= 0 else None
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
