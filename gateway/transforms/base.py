@@ -37,3 +37,8 @@ class Transform(ABC):
     def reply_listener(self) -> Listener | None:
         """A fresh listener for one reply; None for a transform that need not know of replies."""
         return None
+
+
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    """The objects in a list of JSON; what is no list, or no object in it, is left out."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

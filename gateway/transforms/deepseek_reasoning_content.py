@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.transforms.base import Listener, Transform
+from gateway.transforms.base import Listener, Transform, mappings
 
 MOST_KEPT = 4096
 MOST_CHARACTERS = 16 * 1024 * 1024
@@ -56,7 +56,7 @@ class DeepSeekReasoningContent(Transform):
         reply = _Reply()
 
         def listen(told: dict[str, Any]) -> None:
-            for choice in _mappings(told.get("choices")):
+            for choice in mappings(told.get("choices")):
                 reply.add(choice.get("message") or choice.get("delta"))
                 if choice.get("finish_reason") and reply.reasoning:
                     self._keep(reply)
@@ -71,7 +71,7 @@ class DeepSeekReasoningContent(Transform):
             self._characters -= len(self._kept.popitem(last=False)[1])
 
     def _reasoning(self, message: Mapping[str, Any]) -> str | None:
-        calls = [call.get("id") for call in _mappings(message.get("tool_calls"))]
+        calls = [call.get("id") for call in mappings(message.get("tool_calls"))]
         keys = _keys(calls, _text(message.get("content")))
         return next((self._kept[key] for key in keys if key in self._kept), None)
 
@@ -82,7 +82,7 @@ class _Reply:
 
     text: str = ""
     reasoning: str = ""
-    calls: dict[Any, Any] = field(default_factory=dict)
+    calls: dict[int, Any] = field(default_factory=dict)
     """The ids of its calls, by their index."""
 
     def add(self, piece: Any) -> None:
@@ -91,8 +91,9 @@ class _Reply:
             return
         self.text += _text(piece.get("content"))
         self.reasoning += _text(piece.get("reasoning_content"))
-        for position, call in enumerate(_mappings(piece.get("tool_calls"))):
-            index = call.get("index", position)
+        for position, call in enumerate(mappings(piece.get("tool_calls"))):
+            index = call.get("index")
+            index = index if isinstance(index, int) else position
             self.calls[index] = self.calls.get(index) or call.get("id")
 
 
@@ -105,9 +106,5 @@ def _keys(calls: Sequence[Any], text: str) -> list[str]:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in _mappings(content))
+        return "".join(_text(part.get("text")) for part in mappings(content))
     return content if isinstance(content, str) else ""
-
-
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

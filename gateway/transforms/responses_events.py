@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gateway.metering.usage import usage_of
+from gateway.transforms.base import mappings
 
 Event = dict[str, Any]
 
@@ -95,7 +96,7 @@ class ResponseWriter:
         self._number = 0
         self._open = False
         self._text: _Text | None = None
-        self._calls: dict[Any, dict[str, Any]] = {}
+        self._calls: dict[int, dict[str, Any]] = {}
 
     def take(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
         """The events that one chunk, or a whole body, brings (raises BrokenReplyError)."""
@@ -106,10 +107,11 @@ class ResponseWriter:
             yield self._event("response.in_progress", response=deepcopy(self.response))
         if isinstance(chunk.get("usage"), Mapping):
             self.response["usage"] = _usage(chunk["usage"])
-        for choice in chunk.get("choices") or []:
+        for choice in mappings(chunk.get("choices")):
             # Requests of the responses API can't ask for more than one.
-            if isinstance(choice, Mapping) and not choice.get("index"):
-                yield from self._take_message(choice.get("delta") or choice.get("message") or {})
+            if not choice.get("index"):
+                for message in mappings([choice.get("delta") or choice.get("message")]):
+                    yield from self._take_message(message)
                 self.finish_reason = choice.get("finish_reason") or self.finish_reason
 
     def end(self) -> Iterator[Event]:
@@ -135,8 +137,9 @@ class ResponseWriter:
         for key, text in texts.items():
             if isinstance(text, str) and text:
                 yield from self._write(_TEXTS[key], text)
-        for position, call in enumerate(message.get("tool_calls") or []):
-            yield from self._call(call.get("index", position), call)
+        for position, call in enumerate(mappings(message.get("tool_calls"))):
+            index = call.get("index")
+            yield from self._call(index if isinstance(index, int) else position, call)
 
     def _write(self, kind: _Text, text: str) -> Iterator[Event]:
         if not self._open or self._item["type"] != kind.item:
@@ -152,8 +155,8 @@ class ResponseWriter:
         part[kind.field] += text
         yield self._part_event(f"{kind.event}.delta", delta=text, **_logprobs(kind))
 
-    def _call(self, index: Any, call: Mapping[str, Any]) -> Iterator[Event]:
-        function = call.get("function") or {}
+    def _call(self, index: int, call: Mapping[str, Any]) -> Iterator[Event]:
+        function = next(iter(mappings([call.get("function")])), {})
         if index not in self._calls:
             yield from self._close("completed")
             self._calls[index] = item = {
@@ -167,9 +170,10 @@ class ResponseWriter:
             yield self._added(item)
         if not self._open or self._item is not self._calls[index]:
             raise BrokenReplyError("the provider's reply goes on with a tool call after the next one began")
-        if function.get("arguments"):
-            self._item["arguments"] += function["arguments"]
-            yield self._item_event("response.function_call_arguments.delta", delta=function["arguments"])
+        arguments = function.get("arguments")
+        if isinstance(arguments, str) and arguments:
+            self._item["arguments"] += arguments
+            yield self._item_event("response.function_call_arguments.delta", delta=arguments)
 
     def _close(self, status: str) -> Iterator[Event]:
         """End the item that is open."""

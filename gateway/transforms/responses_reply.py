@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gateway.metering.sse import SseEvent, SseParser
+from gateway.metering.sse import EventTooLargeError, SseParser
 from gateway.transforms.responses_events import BrokenReplyError, Event, ResponseWriter
 
 _DONE = "[DONE]"
@@ -32,46 +32,60 @@ class ReplyConverter:
         if not self._streaming:
             self._body += data
             return b""
-        return self._convert(self._parser.feed(data))
+        if self._writer.ended:
+            return b""
+        try:
+            return b"".join(self._convert(event.data) for event in self._parser.feed(data))
+        except EventTooLargeError as error:
+            return self._fail(str(error))
 
     def finish(self) -> bytes:
         """The rest, after the provider's last bytes. A stream that broke off before its end has none."""
         if not self._streaming:
             return self._whole()
         last = self._parser.finish()
-        rest = self._convert([last] if last else [])
-        if self._writer.finish_reason and not self._writer.ended:
-            rest += _written(self._writer.end())
-        return rest
+        # Without its blank line it may be half an event.
+        rest = self._convert(last.data) if last and (last.data == _DONE or _read(last.data)) else b""
+        return rest + self._end()
 
-    def _convert(self, events: Iterable[SseEvent]) -> bytes:
-        return b"".join(self._convert_event(event.data) for event in events if not self._writer.ended)
-
-    def _convert_event(self, data: str) -> bytes:
+    def _convert(self, data: str) -> bytes:
+        if self._writer.ended:
+            return b""
         if data == _DONE:
-            return _written(self._writer.end()) if self._writer.finish_reason else b""
+            return self._end()
+        chunk = _read(data)
+        if chunk is None:
+            return self._fail("the provider's reply holds an event that is no JSON object")
+        if chunk.get("error"):
+            return _written([self._writer.fail(*_error(chunk["error"]))])
         try:
-            chunk = json.loads(data)
-            if not isinstance(chunk, dict):
-                raise BrokenReplyError("the provider's reply holds an event that is no object")
-            if chunk.get("error"):
-                return _written([self._writer.fail(*_error(chunk["error"]))])
             return _written(list(self._writer.take(chunk)))
-        except json.JSONDecodeError as error:
-            return _written([self._writer.fail("server_error", f"the provider's reply is not JSON: {error}")])
         except BrokenReplyError as error:
-            return _written([self._writer.fail("server_error", str(error))])
+            return self._fail(str(error))
+
+    def _end(self) -> bytes:
+        """The last events, if the model came to an end and they are not told yet."""
+        return _written(self._writer.end()) if self._writer.finish_reason and not self._writer.ended else b""
+
+    def _fail(self, why: str) -> bytes:
+        return _written([self._writer.fail("server_error", why)])
 
     def _whole(self) -> bytes:
-        try:
-            body = json.loads(self._body)
-        except ValueError:
+        """The whole body; one that is no reply goes on as it is, to be judged by the client."""
+        body = _read(self._body)
+        if body is None or not body.get("choices"):
             return bytes(self._body)
-        if not isinstance(body, dict) or not body.get("choices"):
-            return bytes(self._body)
-        for _event in (*self._writer.take(body), *self._writer.end()):
-            pass
+        list(self._writer.take(body))
+        list(self._writer.end())
         return json.dumps(self._writer.response).encode()
+
+
+def _read(text: str | bytearray) -> dict[str, Any] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
 
 
 def _written(events: Iterable[Event]) -> bytes:
