@@ -13,24 +13,30 @@ from aiohttp import web
 from gateway import wire
 from gateway.behaviours.base import Fault
 from gateway.case import Case, Exchange
-from gateway.tokens import Usage, count
+from gateway.intake import MAX_BODY, MODELS_PATH
+from gateway.models import TokenCounts
+from gateway.refusals import models_response
+from gateway.scripted import ScriptedModel
+from gateway.tokens import PromptCache, Usage, count
 from gateway.tool_filter import filter_tools
 
-MAX_BODY = 256 * 1024 * 1024
-"""The most bytes of one request: whole conversations come with each."""
 RETRY_AFTER = "1"
 """Seconds that a rate limit asks to wait."""
 CHAT_PATH = "/v1/chat/completions"
-MODELS_PATH = "/v1/models"
 
 _SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+_JSON_HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 
 
 class ChatHandler:
     """Answers the requests of one case."""
 
     def __init__(self, case: Case) -> None:
+        """Take a case (raises ValueError where its model is no scripted one that is known)."""
         self._case = case
+        self._model = ScriptedModel.of(case.spec)
+        self._cache = PromptCache()
+        self._failed = 0
 
     def application(self) -> web.Application:
         """The web application to be served on the case's socket."""
@@ -45,72 +51,70 @@ class ChatHandler:
             if http.path == CHAT_PATH:
                 return await self._chat(http, exchange)
             if http.path == MODELS_PATH and http.method in ("GET", "HEAD"):
-                return self._models(exchange)
+                return models_response(exchange, self._case.spec.model)
             return _refuse(exchange, 404, f"Invalid URL ({http.method} {http.path})")
         finally:
             self._case.finish(exchange)
-
-    def _models(self, exchange: Exchange) -> web.Response:
-        exchange.status, exchange.ending = 200, "ok"
-        model = {"id": self._case.model_name, "object": "model", "created": 0, "owned_by": "clawbench"}
-        return web.json_response({"object": "list", "data": [model]})
 
     async def _chat(self, http: web.Request, exchange: Exchange) -> web.StreamResponse:
         if http.method != "POST":
             return _refuse(exchange, 405, f"Not allowed to {http.method} on {CHAT_PATH}")
         try:
-            raw = wire.read_json(await http.read())
+            body = await http.read()
+            raw = wire.read_json(body)
             request = wire.parse_request(raw)
         except web.HTTPRequestEntityTooLarge:
             return _refuse(exchange, 413, "The request is too large.")
         except wire.BadRequestError as error:
             return _refuse(exchange, 400, str(error))
         self._case.keep_body(raw)
-        exchange.stream = bool(request.stream)
+        exchange.api, exchange.stream = "chat", bool(request.stream)
         exchange.model = request.model
-        filtered = filter_tools(raw, self._case.allowed_tools)
+        filtered = filter_tools(raw, self._case.spec.allowed_tools)
         exchange.offered, exchange.tools = filtered.offered, filtered.passed
         if filtered.removed:
             request = wire.parse_request(filtered.request)
-        answer = self._case.model.answer(request, self._case.failed)
+        answer = self._model.answer(request, self._failed)
         if answer is Fault.EMPTY:
             answer = wire.Reply("")
         if isinstance(answer, Fault):
+            self._failed += answer is Fault.SERVER_ERROR
             return await _fail(http, exchange, answer)
-        return await self._reply(http, exchange, request, answer)
+        return await self._reply(http, exchange, request, answer, body)
 
     async def _reply(
-        self, http: web.Request, exchange: Exchange, request: wire.ChatRequest, reply: wire.Reply
+        self, http: web.Request, exchange: Exchange, request: wire.ChatRequest, reply: wire.Reply, body: bytes
     ) -> web.StreamResponse:
         tools = [tool.model_dump() for tool in request.tools or []]
-        prompt, cached = self._case.cache.measure(tools, request.messages)
+        prompt, cached = self._cache.measure(tools, request.messages)
         called = f"{reply.call.name}{reply.call.arguments}" if reply.call else ""
         usage = Usage(prompt=prompt, cached=cached, completion=count(reply.text + called))
-        await asyncio.sleep(self._case.model.pace.before)
+        pieces = _pieces(request, reply, usage)
+        headers = _SSE_HEADERS if request.stream else _JSON_HEADERS
+        await asyncio.sleep(self._model.pace.before)
         exchange.status = 200
-        response: web.StreamResponse
-        if request.stream:
-            response = await self._stream(http, request, reply, usage)
-        else:
-            body = web.json_response(wire.completion(request.model, reply, usage))
-            await body.prepare(http)
-            await body.write_eof()
-            response = body
-        exchange.ending = "ok" if reply.text or reply.call else "empty"
-        exchange.usage, exchange.finish_reason = usage, reply.finish_reason
+        response = web.StreamResponse(headers=headers)
+        if not request.stream:
+            response.content_length = sum(map(len, pieces))
+        await response.prepare(http)
+        for piece in pieces:
+            await response.write(piece)
+            if request.stream:
+                await asyncio.sleep(self._model.pace.between)
+        await response.write_eof()
+        exchange.ending, exchange.replied = "ok" if reply.text or reply.call else "empty", True
+        exchange.finish_reason = reply.finish_reason
+        exchange.usage = TokenCounts(input=prompt - cached, cache_read=cached, output=usage.completion)
+        self._case.record(exchange, body, headers=headers, chunks=pieces)
         return response
 
-    async def _stream(
-        self, http: web.Request, request: wire.ChatRequest, reply: wire.Reply, usage: Usage
-    ) -> web.StreamResponse:
-        response = web.StreamResponse(headers=_SSE_HEADERS)
-        await response.prepare(http)
-        for chunk in wire.chunks(request.model, reply, usage, with_usage=request.wants_usage):
-            await response.write(wire.sse(json.dumps(chunk)))
-            await asyncio.sleep(self._case.model.pace.between)
-        await response.write(wire.sse("[DONE]"))
-        await response.write_eof()
-        return response
+
+def _pieces(request: wire.ChatRequest, reply: wire.Reply, usage: Usage) -> list[bytes]:
+    """A reply's body, cut as it is sent."""
+    if not request.stream:
+        return [json.dumps(wire.completion(request.model, reply, usage)).encode()]
+    chunks = wire.chunks(request.model, reply, usage, with_usage=request.wants_usage)
+    return [wire.sse(json.dumps(chunk)) for chunk in chunks] + [wire.sse("[DONE]")]
 
 
 def _refuse(exchange: Exchange, status: int, message: str) -> web.Response:

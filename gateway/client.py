@@ -14,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from gateway.models import CaseCounts, CaseSpec
+from gateway.config import GatewayConfig
+from gateway.models import CaseCounts, CaseSpec, RunTotals
 
 LOG_NAME = "gateway.log"
 START_SECONDS = 30.0
@@ -43,11 +45,12 @@ class Gateway:
         self._folder = folder
 
     @classmethod
-    def start(cls, run_dir: Path) -> Gateway:
+    def start(cls, run_dir: Path, config: GatewayConfig = GatewayConfig()) -> Gateway:  # noqa: B008 - frozen
         """Start the process and wait until it answers.
 
         Args:
             run_dir: gets the process's output as `gateway.log`; made on demand.
+            config: what it is to serve beside scripted and replayed models.
 
         Raises:
             GatewayError: it ended or did not answer in time; the message has the end of its output.
@@ -62,11 +65,12 @@ class Gateway:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONPATH": search.rstrip(os.pathsep)},
+                env=_environment(config) | {"PYTHONPATH": search.rstrip(os.pathsep)},
                 # Ctrl-C is for the controller, whose cases still need the gateway while they end.
                 start_new_session=True,
             )
         gateway = cls(process, folder)
+        gateway._tell(config.line())
         if not gateway._answers_in_time():
             gateway.stop()
             tail = (run_dir / LOG_NAME).read_text("utf-8", errors="replace")[-LOG_TAIL:]
@@ -78,6 +82,13 @@ class Gateway:
         """The control socket, for `GatewayClient`."""
         return self._folder / "control" / "s"
 
+    def _tell(self, line: bytes) -> None:
+        if self._process.stdin:
+            # one that is gone already is told of below, with the end of its output
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self._process.poll() is None
@@ -85,7 +96,8 @@ class Gateway:
     def stop(self) -> None:
         """End the process and remove its sockets; may be called again."""
         if self._process.stdin:
-            self._process.stdin.close()
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -151,6 +163,10 @@ class GatewayClient:
         """
         return CaseCounts.model_validate_json(self._call("POST", "/close", case_id))
 
+    def totals(self) -> RunTotals:
+        """What all cases of the process add up to so far, closed ones included (raises GatewayError)."""
+        return RunTotals.model_validate_json(self._call("GET", "/totals"))
+
     def _call(self, method: str, path: str, body: str | None = None) -> str:
         connection = _UnixConnection(self._control)
         try:
@@ -179,6 +195,12 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))
+
+
+def _environment(config: GatewayConfig) -> dict[str, str]:
+    """The controller's environment without what holds the provider's key."""
+    secrets = config.upstream.secrets if config.upstream else ()
+    return {name: value for name, value in os.environ.items() if not any(secret in value for secret in secrets)}
 
 
 def _short_folder() -> Path:

@@ -1,8 +1,9 @@
 """The gateway's process: `python -m gateway.server FOLDER`, started by `gateway.client.Gateway` alone.
 
 It listens on Unix sockets only: `FOLDER/control/s` for the suite, `FOLDER/<n>/s` for each case, every socket
-alone in a folder that nobody else can enter. It ends when its standard input does, which is a pipe that the
-controller holds: however the controller dies, the gateway ends too, and takes its folder along.
+alone in a folder that nobody else can enter. Its standard input is a pipe that the controller holds: the first
+line of it is what the process is told (`gateway.config`), the provider's key included; when it ends, the process
+does: however the controller dies, the gateway ends too, and takes its folder along.
 """
 
 from __future__ import annotations
@@ -14,31 +15,52 @@ import shutil
 import signal
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from aiohttp import web
 from pydantic import ValidationError
 
+from gateway import scripted
 from gateway.case import Case
 from gateway.chat import ChatHandler
+from gateway.config import GatewayConfig
+from gateway.forwarding import DRAIN_SECONDS
 from gateway.models import CaseSpec
+from gateway.relay import RelayHandler
+from gateway.replay import ReplayHandler
+from gateway.tally import RunTally
+from gateway.upstream import Line
 
 SOCKET = "s"
 CONTROL = "control"
 CLOSING_SECONDS = 0.1
 """How long a request under way may still take when its case is closed."""
+ENDING_SECONDS = 3.0
+"""How long replies whose claws have left are read on when the process ends."""
+REPLAY = "replay:"
+
+Handler = ChatHandler | ReplayHandler | RelayHandler
 
 
 @dataclass
 class _Served:
     case: Case
+    handler: Handler
     runner: web.AppRunner
     folder: Path
 
 
 async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
     folder.mkdir(mode=0o700)
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=CLOSING_SECONDS)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        handler_cancellation=True,
+        shutdown_timeout=CLOSING_SECONDS,
+        # a request's bytes go on as they came
+        auto_decompress=False,
+    )
     await runner.setup()
     await web.UnixSite(runner, folder / SOCKET).start()
     return runner
@@ -47,16 +69,24 @@ async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
 class Cases:
     """All open cases, and the control endpoints that open and close them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, line: Line | None) -> None:
+        """Serve nothing yet.
+
+        Args:
+            folder: gets the cases' folders.
+            line: to the provider; None: only scripted and replayed models are served.
+        """
         self._folder = folder
+        self._line = line
         self._numbers = itertools.count()
         self._open: dict[str, _Served] = {}
-        self._lock = asyncio.Lock()
+        self._closed = RunTally()
 
     def application(self) -> web.Application:
         """The control socket's web application."""
         app = web.Application(client_max_size=256 * 1024 * 1024)
         app.router.add_get("/alive", self._alive)
+        app.router.add_get("/totals", self._totals)
         app.router.add_post("/open", self._open_case)
         app.router.add_post("/counts", self._counts)
         app.router.add_post("/close", self._close_case)
@@ -64,40 +94,68 @@ class Cases:
 
     async def close(self) -> None:
         """Close every case that is still open."""
-        for case_id in list(self._open):
-            await self._close(case_id)
+        await asyncio.gather(*(self._close(case_id, ENDING_SECONDS) for case_id in list(self._open)))
 
     async def _alive(self, _http: web.Request) -> web.Response:
         return web.json_response({"alive": True})
 
+    async def _totals(self, _http: web.Request) -> web.Response:
+        spending = self._line.spending if self._line else None
+        totals = self._closed.totals(
+            (served.case.counts() for served in self._open.values()),
+            spending.spent if spending else Decimal(0),
+            budget_reached=bool(spending and spending.budget_reached),
+        )
+        return web.Response(text=totals.model_dump_json(), content_type="application/json")
+
     async def _open_case(self, http: web.Request) -> web.Response:
         try:
             spec = CaseSpec.model_validate_json(await http.read())
-            case = Case(spec)
-        except (ValidationError, ValueError) as error:
+            case, handler = self._set_up(spec)
+        except (ValidationError, ValueError, OSError) as error:
             return web.Response(status=400, text=str(error))
-        async with self._lock:
-            await self._close(spec.case_id)
-            folder = self._folder / str(next(self._numbers))
-            runner = await _serve(ChatHandler(case).application(), folder)
-            self._open[spec.case_id] = _Served(case, runner, folder)
+        await self._close(spec.case_id, DRAIN_SECONDS)
+        folder = self._folder / str(next(self._numbers))
+        runner = await _serve(handler.application(), folder)
+        before = self._open.get(spec.case_id)
+        self._open[spec.case_id] = _Served(case, handler, runner, folder)
+        if before:
+            await self._end(before, DRAIN_SECONDS)
         return web.json_response({"socket": str(folder / SOCKET)})
+
+    def _set_up(self, spec: CaseSpec) -> tuple[Case, Handler]:
+        """A case and who answers its requests (raises ValueError, OSError)."""
+        if spec.model.startswith(REPLAY):
+            case = Case(spec)
+            return case, ReplayHandler(case)
+        if self._line and spec.model == self._line.upstream.full_name:
+            case = Case(spec, self._line.upstream.secrets)
+            return case, RelayHandler(case, self._line)
+        if self._line and not spec.model.startswith(scripted.PREFIX):
+            raise ValueError(f"the run's model is {self._line.upstream.full_name}, not {spec.model}")
+        case = Case(spec)
+        return case, ChatHandler(case)
 
     async def _counts(self, http: web.Request) -> web.Response:
         served = self._open.get(await http.text())
         return _counts_response(served)
 
     async def _close_case(self, http: web.Request) -> web.Response:
-        async with self._lock:
-            served = await self._close(await http.text())
-        return _counts_response(served)
+        return _counts_response(await self._close(await http.text(), DRAIN_SECONDS))
 
-    async def _close(self, case_id: str) -> _Served | None:
+    async def _close(self, case_id: str, seconds: float) -> _Served | None:
         served = self._open.pop(case_id, None)
         if served:
-            await served.runner.cleanup()
-            await asyncio.to_thread(shutil.rmtree, served.folder)
+            await self._end(served, seconds)
         return served
+
+    async def _end(self, served: _Served, seconds: float) -> None:
+        """Stop serving; what the provider was asked for may take that many seconds to tell its usage."""
+        await served.runner.cleanup()
+        if isinstance(served.handler, RelayHandler):
+            await served.handler.close(seconds)
+        self._closed.add(served.case.counts())
+        await asyncio.to_thread(shutil.rmtree, served.folder)
 
 
 def _counts_response(served: _Served | None) -> web.Response:
@@ -122,19 +180,30 @@ def _watch_for_the_end(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
     return end
 
 
-async def serve(folder: Path) -> None:
+async def serve(folder: Path, config: GatewayConfig) -> None:
     """Serve until told to end, then leave no socket and no folder behind."""
     end = _watch_for_the_end(asyncio.get_running_loop())
-    cases = Cases(folder)
+    line = Line(config.upstream, config) if config.upstream else None
+    cases = Cases(folder, line)
     try:
         control = await _serve(cases.application(), folder / CONTROL)
         await end.wait()
         await cases.close()
         await control.cleanup()
+        if line:
+            await line.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _told() -> GatewayConfig | None:
+    """The first line of standard input; None where it ended before: nobody wants this process any more."""
+    first = sys.stdin.buffer.readline()
+    return GatewayConfig.model_validate_json(first) if first.endswith(b"\n") else None
+
+
 if __name__ == "__main__":
     os.umask(0o077)
-    asyncio.run(serve(Path(sys.argv[1])))
+    told = _told()
+    if told:
+        asyncio.run(serve(Path(sys.argv[1]), told))

@@ -10,8 +10,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_LISTS = {"tools": ("tool_choice", "parallel_tool_calls"), "functions": ("function_call",)}
-"""Where a request offers tools, today's way and the old one, with the keys that may not stand without the list."""
+_LISTS = {
+    "tools": ("tool_choice", "parallel_tool_calls"),
+    "functions": ("function_call",),
+    "mcp_servers": (),
+}
+"""Where a request offers tools, with the keys that may not stand without the list: all wire formats' way, the old
+one of chat/completions, and tools that Anthropic's own servers would call."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) ->
     becomes "auto". A request that offers nothing but allowed tools is passed on as it is.
 
     Args:
-        request: of chat/completions, well-formed; it is not changed.
+        request: of chat/completions, responses or messages, as far as possible well-formed; it is not changed.
         allowed: the names that pass; None: all.
     """
     passed_on = dict(request)
@@ -51,7 +56,7 @@ def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) ->
             continue
         passed_on[key] = kept = [tool for tool in tools if tool_name(tool) in allowed]
         if kept:
-            choice = companions[0]
+            choice = next(iter(companions), "")
             if choice in request:
                 gone = {tool_name(tool) for tool in tools} - {tool_name(tool) for tool in kept}
                 passed_on[choice] = _choice(request[choice], gone)
@@ -75,12 +80,26 @@ def tool_name(tool: object) -> str:
 
 def _choice(choice: object, gone: Collection[str]) -> object:
     """A `tool_choice` or `function_call` that names none of the tools that are gone."""
-    if not isinstance(choice, Mapping):
-        return choice  # "auto", "none", "required"
-    if choice.get("type") != "allowed_tools":
-        return "auto" if tool_name(choice) in gone else choice
-    of_some = choice.get("allowed_tools")
-    if not isinstance(of_some, Mapping) or not isinstance(of_some.get("tools"), list):
+    kind = choice.get("type") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or kind in ("auto", "any", "none"):
+        return choice  # a word, which is an object in messages
+    if kind == "allowed_tools":
+        return _choice_of_some(choice, gone)
+    if tool_name(choice) not in gone:
+        return choice
+    if kind == "tool":
+        return {key: value for key, value in choice.items() if key != "name"} | {"type": "auto"}
+    return "auto"
+
+
+def _choice_of_some(choice: Mapping[str, Any], gone: Collection[str]) -> object:
+    """A choice of several tools, which are nested in chat/completions and flat in responses."""
+    inner = choice.get("allowed_tools")
+    of_some = inner if isinstance(inner, Mapping) else choice
+    if not isinstance(of_some.get("tools"), list):
         return choice
     left = [tool for tool in of_some["tools"] if tool_name(tool) not in gone]
-    return {**choice, "allowed_tools": {**of_some, "tools": left}} if left else "auto"
+    if not left:
+        return "auto"
+    kept = {**of_some, "tools": left}
+    return {**choice, "allowed_tools": kept} if of_some is inner else kept

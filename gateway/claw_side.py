@@ -1,0 +1,74 @@
+"""A reply on its way to the claw: begun once, written to as pieces come, ended or broken off.
+
+A claw may leave at any time; then what is written goes nowhere, and nothing fails.
+"""
+
+from __future__ import annotations
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+
+class ClawSide:
+    """The claw's end of an exchange."""
+
+    def __init__(self, http: web.Request) -> None:
+        """Nothing is sent yet."""
+        self._http = http
+        self._response: web.StreamResponse | None = None
+        self.left = False
+        """Whether the claw has gone."""
+        self.lost = False
+        """Whether there was more to send then: one that leaves at a reply's end has it whole."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a reply, be it its head alone."""
+        return self._response is not None
+
+    async def begin(self, status: int, headers: CIMultiDict[str], length: int | None) -> None:
+        """Send a reply's head.
+
+        Args:
+            status: of the reply.
+            headers: of the reply.
+            length: its bytes, if that is known.
+        """
+        self._response = web.StreamResponse(status=status, headers=headers)
+        if length is not None:
+            self._response.content_length = length
+        if self.left:
+            self.lost = True
+            return
+        try:
+            await self._response.prepare(self._http)
+        except ConnectionError:
+            self.left = self.lost = True
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece of a reply's body at once."""
+        if self._response is None or not data:
+            return
+        if self.left:
+            self.lost = True
+            return
+        try:
+            await self._response.write(data)
+        except ConnectionError:
+            self.left = self.lost = True
+
+    async def end(self) -> web.StreamResponse:
+        """The reply is whole."""
+        response = self._response or web.Response()
+        if not self.left and self._response is not None:
+            try:
+                await self._response.write_eof()
+            except ConnectionError:
+                self.left = True
+        return response
+
+    def break_off(self) -> web.StreamResponse:
+        """End the connection, so that nobody takes the reply for whole."""
+        if self._http.transport:
+            self._http.transport.close()
+        return self._response or web.Response()
