@@ -10,6 +10,8 @@ from gateway.metering.sse import EventTooLargeError, SseParser
 from gateway.transforms.responses_events import BrokenReplyError, Event, ResponseWriter
 
 _DONE = "[DONE]"
+_LIMITS = frozenset({"429", "rate_limit_exceeded", "rate_limit_error"})
+"""What providers call a rate limit, as an error's code or type."""
 
 
 class ReplyConverter:
@@ -93,7 +95,7 @@ def _written(events: Iterable[Event]) -> bytes:
 
 
 def _error(error: Any) -> tuple[str, str]:
-    """The code and the text of an error inside a stream."""
-    if not isinstance(error, Mapping):
-        return "server_error", str(error)
-    return str(error.get("code") or "server_error"), str(error.get("message") or error)
+    """The code and the text of an error inside a stream; the responses API has but two codes that fit."""
+    told = error if isinstance(error, Mapping) else {"message": error}
+    limited = str(told.get("code")) in _LIMITS or str(told.get("type")) in _LIMITS
+    return "rate_limit_exceeded" if limited else "server_error", str(told.get("message") or error)
