@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from gateway.departure import DepartureError, Masked, Masks, first_difference, likeness
 from gateway.models import Api
@@ -43,7 +43,8 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid")
     api: Api
     path: str
-    request: JsonValue
+    request: Any
+    """Any JSON, even with halves of surrogate pairs, which a string of pydantic's can't hold."""
     status: int
     headers: dict[str, str]
     chunks: list[str | _Base64]
@@ -154,6 +155,12 @@ class Player:
             )
             self._replies.setdefault((line.path, masked.digest), []).append(reply)
 
+    @property
+    def model(self) -> str | None:
+        """The model that the recorded requests ask for."""
+        asked = (masked.parts.get("model") for _, masked in self._requests)
+        return next((model for model in asked if isinstance(model, str)), None)
+
     def answer(self, path: str, request: Any) -> Recorded:
         """The reply to a request; one that was recorded several times gets its replies in turn, then the last.
 
@@ -195,8 +202,8 @@ def _read(path: Path) -> list[_Line]:
     read = []
     for number, line in enumerate(lines, start=1):
         try:
-            read.append(_Line.model_validate_json(line))
-        except ValidationError as error:
+            read.append(_Line.model_validate(json.loads(line)))
+        except ValueError as error:
             raise CassetteError(f"{path}, line {number} is none of a cassette: {error}") from error
     return read
 
