@@ -82,8 +82,8 @@ class PriceTable(_Strict):
     source: str
     """`provider file`, `override <date>`, or `genai-prices <version> <date>`."""
     dated: date | None = None
-    """The day of the prices: an override's own; for genai-prices, that of the newest change of any price in its data,
-    which are no older; None for a provider's own."""
+    """The day of the prices: an override's own; for genai-prices, that of the newest change of any price in its
+    data, which are no older; None for a provider's own."""
     priced_as: str | None = None
     """What genai-prices calls the model: `<provider>/<model>`."""
     periods: tuple[Period, ...] = Field(min_length=1)
@@ -185,7 +185,8 @@ class _Overrides(_Strict):
     @classmethod
     def read(cls, path: Path) -> Self:
         try:
-            return cls.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+            told = yaml.safe_load(path.read_text(encoding="utf-8"))
+            return cls.model_validate({} if told is None else told)
         except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
             raise PriceError(f"{path}: {error}") from error
 

@@ -14,7 +14,8 @@ Shapes, and what a prompt count in them includes:
 What is not told is unknown (None), never 0: a provider that says nothing of a cache, e.g. vLLM with
 `prompt_tokens_details: null`, leaves `cache_read` and `cache_write` None, and `input` is then the whole prompt, as
 far as is known. What is no count (negative, a fraction, a boolean, a text), or contradicts the rest, is unknown
-with all that it was to be reckoned with: more cached than there was prompt, and no class of the prompt is known.
+with all that it was to be reckoned with: with more cached than there was prompt, no class of the prompt is known;
+with a wrong prompt, output or total, nothing is.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ def usage_of(api: Api, usage: Mapping[str, Any]) -> TokenCounts:
     """
     try:
         if api == "messages":
-            return TokenCounts(**(_messages_prompt(usage) | _messages_output(usage)))
+            reasoning = _object(usage.get("output_tokens_details")).get("thinking_tokens")
+            output = _output(_count(usage.get("output_tokens")), reasoning)
+            return TokenCounts(**(_messages_prompt(usage) | output))
         # the two of OpenAI's differ in names alone
-        prompt, output = ("prompt", "completion") if api == "chat" else ("input", "output")
-        apart = _reasoning_is_apart(usage, prompt, output)
-        return TokenCounts(**(_openai_prompt(usage, prompt) | _openai_output(usage, output, apart=apart)))
+        asked, answered = ("prompt", "completion") if api == "chat" else ("input", "output")
+        prompt, written = _count(usage.get(f"{asked}_tokens")), _count(usage.get(f"{answered}_tokens"))
+        reasoning = _object(usage.get(f"{answered}_tokens_details")).get("reasoning_tokens")
+        apart = _reasoning_is_apart(prompt, written, reasoning, _count(usage.get("total_tokens")))
+        return TokenCounts(**(_openai_prompt(usage, asked, prompt) | _output(written, reasoning, apart=apart)))
     except _ContradictionError:
         return UNKNOWN
 
@@ -64,10 +69,9 @@ def told_cost(usage: Mapping[str, Any]) -> Decimal | None:
     return None if upstream is None else cost + upstream
 
 
-def _openai_prompt(usage: Mapping[str, Any], name: str) -> dict[str, int | None]:
+def _openai_prompt(usage: Mapping[str, Any], name: str, prompt: int | None) -> dict[str, int | None]:
     details = _object(usage.get(f"{name}_tokens_details"))
     try:
-        prompt = _count(usage.get(f"{name}_tokens"))
         read = _agreed(
             details.get("cached_tokens"),
             details.get("cache_read_input_tokens"),
@@ -117,51 +121,30 @@ def _written(write: int | None, creation: object) -> tuple[int | None, int | Non
     return (parts if write is None else write), hour
 
 
-def _openai_output(usage: Mapping[str, Any], name: str, *, apart: bool) -> dict[str, int | None]:
+def _output(output: int | None, reasoning: object, *, apart: bool = False) -> dict[str, int | None]:
+    """The output's class and the reasoning in it, which is in the output's count unless it is told apart."""
     try:
-        output = _count(usage.get(f"{name}_tokens"))
+        thought = _count(reasoning)
+        if apart and output is not None:
+            output += thought or 0
+        if thought is not None and output is not None and thought > output:
+            raise _ContradictionError
     except _ContradictionError:
         return {"output": None, "reasoning": None}
-    details = usage.get(f"{name}_tokens_details")
-    if apart and output is not None:
-        output += _part(details, "reasoning_tokens", None) or 0
-    return {"output": output, "reasoning": _part(details, "reasoning_tokens", output)}
+    return {"output": output, "reasoning": thought}
 
 
-def _messages_output(usage: Mapping[str, Any]) -> dict[str, int | None]:
-    try:
-        output = _count(usage.get("output_tokens"))
-    except _ContradictionError:
-        return {"output": None, "reasoning": None}
-    return {"output": output, "reasoning": _part(usage.get("output_tokens_details"), "thinking_tokens", output)}
-
-
-def _reasoning_is_apart(usage: Mapping[str, Any], prompt: str, output: str) -> bool:
+def _reasoning_is_apart(prompt: int | None, output: int | None, reasoning: object, total: int | None) -> bool:
     """Whether reasoning is not in the output's count, as with xAI; the total tells.
 
     Raises:
         _ContradictionError: the total is no sum of the parts, so that one is wrong, and nobody knows which.
     """
-    total = _count(usage.get("total_tokens"))
-    try:
-        parts = [_count(usage.get(f"{prompt}_tokens")), _count(usage.get(f"{output}_tokens"))]
-    except _ContradictionError:
+    if prompt is None or output is None or total is None or total == prompt + output:
         return False
-    known = [part for part in parts if part is not None]
-    if total is None or len(known) < 2 or total == sum(known):
-        return False
-    if total == sum(known) + (_part(usage.get(f"{output}_tokens_details"), "reasoning_tokens", None) or 0):
+    if total == prompt + output + (_count(reasoning) or 0):
         return True
     raise _ContradictionError
-
-
-def _part(details: object, name: str, of: int | None) -> int | None:
-    """A count within another one; unknown where it exceeds it."""
-    try:
-        part = _count(_object(details).get(name))
-    except _ContradictionError:
-        return None
-    return None if part is not None and of is not None and part > of else part
 
 
 def _agreed(*values: object) -> int | None:
