@@ -60,9 +60,8 @@ def for_provider(
     for name, value in headers.items():
         if _is_listed(name, _REQUEST, _REQUEST_PREFIXES):
             passed.add(name, value)
-    encodings = _understood(headers.get("Accept-Encoding"))
-    if encodings is not None:
-        passed["Accept-Encoding"] = encodings
+        elif name.lower() == "accept-encoding":
+            passed.add(name, _understood(value))
     for name, value in declared.items():
         passed[name] = value
     if key is not None:
@@ -88,10 +87,8 @@ def _is_listed(name: str, names: frozenset[str], prefixes: tuple[str, ...]) -> b
     return lower not in CREDENTIALS and (lower in names or lower.startswith(prefixes))
 
 
-def _understood(accepted: str | None) -> str | None:
+def _understood(accepted: str) -> str:
     """An Accept-Encoding without what can't be read here; unchanged where all of it can."""
-    if accepted is None:
-        return None
     offers = [offer.strip() for offer in accepted.split(",")]
     kept = [offer for offer in offers if offer.partition(";")[0].strip().lower() in _UNDERSTOOD]
     return accepted if len(kept) == len(offers) else ", ".join(kept) or "identity"

@@ -22,7 +22,19 @@ from gateway.models import Api
 
 LOCAL_SUFFIX = ".local"
 """`providers.yaml` has its user's own `providers.local.yaml` beside it."""
-PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "example", "dummy", "todo", "xxx", "<")
+PLACEHOLDERS = (
+    "your",
+    "changeme",
+    "change-me",
+    "placeholder",
+    "replace",
+    "example",
+    "dummy",
+    "todo",
+    "xxx",
+    "<",
+    "$",
+)
 """What the beginning of a key that nobody has filled in looks like, after a common prefix as `sk-`."""
 DEFAULT_WINDOW = "default"
 """The key of `Provider.context_window` that stands for every model that it doesn't name."""
@@ -96,7 +108,9 @@ class Provider(_Strict):
     @field_validator("headers")
     @classmethod
     def _hold_no_credentials(cls, headers: dict[str, str]) -> dict[str, str]:
-        for name in headers:
+        for name, value in headers.items():
+            if not (name + value).isprintable():
+                raise ValueError("a header is one line of text")
             if name.lower() in CREDENTIALS:
                 raise ValueError(f"the header {name} is not declared here: the key comes from key_env or key_file")
         return headers
@@ -211,5 +225,5 @@ def read_key(provider: Provider, environment: Mapping[str, str] = os.environ) ->
 
 
 def _is_placeholder(key: str) -> bool:
-    word = key.lower().removeprefix("sk-").removeprefix("or-v1-").removeprefix("ant-").lstrip("-_$[{")
+    word = key.lower().removeprefix("sk-").removeprefix("or-v1-").removeprefix("ant-").lstrip("-_[{")
     return word.startswith(PLACEHOLDERS) or len(set(word)) <= 1
