@@ -43,6 +43,8 @@ class InstantClaw:
     allowed_tools: ClassVar[tuple[str, ...] | None] = None
     min_memory: ClassVar[str] = "64m"
     min_pids: ClassVar[int] = 16
+    apis: ClassVar[tuple[str, ...]] = ("chat",)
+    has_own_config: ClassVar[bool] = False
 
     def runtime(self) -> Runtime:
         """It has none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,13 +30,17 @@ class Seen:
     answered: dict[str, str]
     """The answer's headers."""
     body: bytearray = field(default_factory=bytearray)
+    whole: bool = False
+    """Whether the client read to the end; a library may leave after [DONE]."""
 
 
 class Wire(httpx2.BaseTransport):
     """Carries requests to a Unix socket, or to where their address says, and keeps both directions."""
 
     def __init__(self, socket: Path | None = None) -> None:
-        self._carrier = httpx2.HTTPTransport(uds=str(socket) if socket else None)
+        # Nothing here is encrypted: no certificates need to be loaded.
+        plain = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._carrier = httpx2.HTTPTransport(verify=plain, uds=str(socket) if socket else None)
         self.seen: list[Seen] = []
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -61,6 +67,7 @@ class _Kept(httpx2.SyncByteStream):
         for piece in self._inner:
             self._seen.body += piece
             yield piece
+        self._seen.whole = True
 
     def close(self) -> None:
         self._inner.close()
@@ -156,6 +163,6 @@ def ask_messages(
         whole = client.messages.create(**given)
     text = "".join(block.text for block in whole.content if block.type == "text")
     calls = [
-        (block.id, block.name, str(block.input["command"])) for block in whole.content if block.type == "tool_use"
+        (block.id, block.name, json.dumps(block.input)) for block in whole.content if block.type == "tool_use"
     ]
     return Said(text, tuple(calls), whole.usage)

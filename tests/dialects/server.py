@@ -73,6 +73,8 @@ class DialectServer:
         """Whole answers (status, headers, pieces of the body) that come before anything else."""
         self.received: list[Received] = []
         self.sent: list[Sent] = []
+        self.before_piece: Callable[[int], object] | None = None
+        """Called, in a thread, before each piece of an answer is sent, with the piece's number."""
         self.keeps = True
         """Whether `received` and `sent` grow: not in a test of a process's memory."""
         self.port = 0
@@ -103,6 +105,14 @@ class DialectServer:
         asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(30)
+
+    def reset(self, *brains: Brain, delivery: Delivery | None = None) -> None:
+        """Forget what was kept and what was to go wrong, and answer in another way; caches stay warm."""
+        self.brains = list(brains) or [Brain()]
+        self.delivery = delivery or Delivery()
+        self.before_piece = None
+        for kept in (self.troubles, self.canned, self.received, self.sent):
+            kept.clear()
 
     async def _start(self) -> None:
         app = web.Application(client_max_size=1 << 30)
@@ -214,7 +224,9 @@ class _Turn:
         if cut == 0:
             return self._break_off(response)
         await response.prepare(self.http)
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
+            if self.server.before_piece:
+                await asyncio.to_thread(self.server.before_piece, number)
             kept = piece if cut is None else piece[: cut - len(sent.body)]
             sent.body += kept
             await response.write(kept)
