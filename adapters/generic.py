@@ -28,7 +28,7 @@ from adapters.base import (
 )
 from adapters.configs import CONFIGS
 from adapters.generic_code import checkout_files, checkout_version, is_agent, package_files
-from adapters.generic_config import read_settings, render_config
+from adapters.generic_config import APIS, read_settings, render_config
 from adapters.prompts import prompt_bytes
 from adapters.python_claw import PythonClaw
 from adapters.runtimes import INSTALLED, PACKAGES, container_python, folder_name, installed_pythons
@@ -56,6 +56,7 @@ _DEPENDENCIES = replace(_CLAW, package="requests", distribution="requests")
 _AGENT = f"{_CLAW.folder}/agent"
 _CONFIG = "mykey.json"
 _INPUT = re.compile(rb"^\[Cache\] input=(\d+) cached=(\d+)\s*$", re.MULTILINE)
+_CLAUDE_INPUT = re.compile(rb"^\[Cache\] input=(\d+) creation=(\d+) read=(\d+)\s*$", re.MULTILINE)
 _REPLY = re.compile(r"^=== Response === [\d: -]+\n", re.MULTILINE)
 _OUTPUT = re.compile(rb"^\[Output\] tokens=(\d+)", re.MULTILINE)
 
@@ -99,6 +100,7 @@ class GenericAdapter:
     )
     min_memory: ClassVar[str] = "256m"
     min_pids: ClassVar[int] = 32
+    apis: ClassVar[tuple[str, ...]] = APIS
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""
@@ -165,13 +167,15 @@ class GenericAdapter:
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the output
         """See `Adapter.usage`; the package tells no output tokens."""
-        inputs = [(int(total), int(cached)) for total, cached in _INPUT.findall(stdout)]
-        if not inputs:
-            return None
         outputs = [int(count) for count in _OUTPUT.findall(stdout)]
-        cached = sum(read for _, read in inputs)
-        total = sum(count for count, _ in inputs)
-        return TokenUsage(total - cached, cached, None, sum(outputs) if outputs else None)
+        output = sum(outputs) if outputs else None
+        if of_claude := _CLAUDE_INPUT.findall(stdout):
+            uncached, written, read = (sum(map(int, counts)) for counts in zip(*of_claude, strict=True))
+            return TokenUsage(uncached, read, written, output)
+        if not (inputs := _INPUT.findall(stdout)):
+            return None
+        total, read = (sum(map(int, counts)) for counts in zip(*inputs, strict=True))
+        return TokenUsage(total - read, read, None, output)
 
     def final_message(self, session: Path, stdout: bytes) -> str:  # noqa: ARG002 - there some of it is rewritten
         """See `Adapter.final_message`: the last reply in its log of the model's."""

@@ -2,7 +2,8 @@
 
 The file is GenericAgent's own `mykey.json`: several ways to talk to a model, of which `--llm-no` takes one by its
 place in the file. `native_oai_config…` hands tools to the model by the API; `oai_config…` describes them in the
-prompt and reads calls from the text.
+prompt and reads calls from the text. With Anthropic's wire format the same sessions are written as
+`native_claude_config…` and `claude_config…`: GenericAgent knows what to speak by the name.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from adapters.base import BadOptionError, Task
 from adapters.configs import reading
 
 SessionName = Annotated[str, StringConstraints(pattern=r"^(native_)?oai_config\w*$")]
+
+APIS = ("chat", "messages", "responses")
+_API_MODES = {"chat": "chat_completions", "responses": "responses"}
+"""GenericAgent's names of OpenAI's wire formats."""
 
 
 class Session(BaseModel):
@@ -67,14 +72,13 @@ def render_config(settings: GenericSettings, task: Task) -> dict[str, Any]:
             f"--llm-no={task.llm_no}: generic's config has {len(names)} sessions, numbered from 0: "
             f"{', '.join(names)}"
         )
-    fixed = {
-        "apikey": "placeholder",
-        "apibase": task.base_url,
-        "model": task.model,
-        "api_mode": "chat_completions",
-    }
+    fixed: dict[str, Any] = {"apikey": "placeholder", "apibase": task.base_url, "model": task.model}
+    if task.api in _API_MODES:
+        fixed["api_mode"] = _API_MODES[task.api]
+    if task.context_window:
+        fixed["context_win"] = task.context_window
     return {
-        name: {
+        name.replace("oai", "claude", 1) if task.api == "messages" else name: {
             **session.model_dump(exclude_none=True),
             "timeout": session.connect_timeout,  # the repository's name for it
             **fixed,

@@ -22,7 +22,7 @@ import yaml
 from adapters import configs
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
 from adapters.configs import CONFIGS
-from adapters.hermes_config import read_settings, render_config
+from adapters.hermes_config import API_MODES, read_settings, render_config
 from adapters.python_claw import PythonClaw
 
 VERSION = "0.19.0"
@@ -65,6 +65,7 @@ class HermesAdapter:
     )
     min_memory: ClassVar[str] = "512m"
     min_pids: ClassVar[int] = 64
+    apis: ClassVar[tuple[str, ...]] = tuple(API_MODES)
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""

@@ -12,6 +12,8 @@ from adapters.base import BadOptionError, Task
 from adapters.configs import reading
 
 PROVIDER = "gateway"
+API_MODES = {"chat": "chat_completions", "responses": "codex_responses", "messages": "anthropic_messages"}
+"""hermes's names of the wire formats."""
 
 
 class _Settings(BaseModel):
@@ -82,18 +84,21 @@ def render_config(settings: HermesSettings, task: Task, shell_init_files: list[s
         shell_init_files: What the terminal tool's shell sources when it starts.
     """
     chosen = settings.model_dump()
+    window = task.context_window or settings.model.context_length
     provider: dict[str, Any] = {
         "name": PROVIDER,
         "base_url": task.base_url,
         "api_key": "placeholder",
-        "api_mode": "chat_completions",
+        "api_mode": API_MODES[task.api],
         "model": task.model,
         "discover_models": False,
-        "models": {task.model: {"context_length": settings.model.context_length}},
+        "models": {task.model: {"context_length": window}},
     }
-    limits = {name: value for name, value in chosen["model"].items() if value is not None}
+    model = {"default": task.model, "provider": f"custom:{PROVIDER}", "context_length": window}
+    if settings.model.max_tokens is not None:
+        model["max_tokens"] = settings.model.max_tokens
     return {
-        "model": {"default": task.model, "provider": f"custom:{PROVIDER}", **limits},
+        "model": model,
         "custom_providers": [provider],
         "agent": {**chosen["agent"], "max_turns": task.max_turns},
         "terminal": {

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from adapters import configs
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
 from adapters.configs import CONFIGS
-from adapters.nanobot_config import read_settings, render_config
+from adapters.nanobot_config import PROVIDERS, read_settings, render_config
 from adapters.python_claw import PythonClaw
 
 VERSION = "0.3.5"
@@ -69,6 +69,7 @@ class NanobotAdapter:
     )
     min_memory: ClassVar[str] = "512m"
     min_pids: ClassVar[int] = 64
+    apis: ClassVar[tuple[str, ...]] = tuple(PROVIDERS)
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""

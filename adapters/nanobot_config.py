@@ -12,6 +12,18 @@ from adapters.base import Task
 from adapters.configs import reading
 
 
+PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
+    "chat": ("custom", {}),
+    "messages": ("anthropic", {}),
+    # the only one of its providers that can be told to use that format, whatever the model's name is
+    "responses": ("openai", {"apiType": "responses"}),
+}
+"""For each wire format the provider of nanobot's that speaks it, and what that one must be told."""
+
+_BYTES_A_TOKEN = 3
+"""What stands for a token in `contextWindowTokens`: see there."""
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
 
@@ -82,13 +94,16 @@ def render_config(settings: NanobotSettings, task: Task, variables: list[str]) -
             would hide even the PATH of an image's toolchains.
     """
     config: dict[str, Any] = settings.model_dump(by_alias=True)
+    provider, told = PROVIDERS[task.api]
     config["agents"]["defaults"] |= {
         "workspace": task.workdir,
-        "provider": "custom",
+        "provider": provider,
         "model": task.model,
         "maxToolIterations": task.max_turns,
     }
+    if task.context_window:
+        config["agents"]["defaults"]["contextWindowTokens"] = task.context_window * _BYTES_A_TOKEN
     config["tools"]["exec"]["allowedEnvKeys"] = variables
     config["tools"] |= {"web": {"enable": False}, "cliApps": {"enable": False}, "my": {"enable": False}}
-    config["providers"] = {"custom": {"apiKey": "placeholder", "apiBase": task.base_url}}
+    config["providers"] = {provider: {"apiKey": "placeholder", "apiBase": task.base_url, **told}}
     return config

@@ -24,7 +24,7 @@ from adapters.base import (
     TokenUsage,
 )
 from adapters.configs import CONFIGS
-from adapters.openclaw_config import TOOLS, read_settings, render_config
+from adapters.openclaw_config import APIS, TOOLS, read_settings, render_config
 from adapters.openclaw_runtime import (
     INSTALL_HINT,
     NODE_VARIABLE,
@@ -57,6 +57,7 @@ class OpenclawAdapter:
     allowed_tools: ClassVar[tuple[str, ...] | None] = TOOLS
     min_memory: ClassVar[str] = "2g"
     min_pids: ClassVar[int] = 96
+    apis: ClassVar[tuple[str, ...]] = tuple(APIS)
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""

@@ -13,6 +13,8 @@ from adapters.base import BadOptionError, Task
 from adapters.configs import reading
 
 PROVIDER = "gateway"
+APIS = {"chat": "openai-completions", "responses": "openai-responses", "messages": "anthropic-messages"}
+"""openclaw's names of the wire formats."""
 TOOLS = ("exec", "process", "read", "write", "edit", "apply_patch")
 """What the model is offered: the shell and the files."""
 DENIED_TOOLS = (
@@ -157,10 +159,12 @@ def render_config(settings: OpenclawSettings, task: Task) -> dict[str, Any]:
         # without it openclaw does not ask for usage
         "compat": {"supportsUsageInStreaming": True},
     }
+    if task.context_window:
+        model["contextWindow"] = task.context_window
     provider = {
         "baseUrl": task.base_url,
         "apiKey": "placeholder",
-        "api": "openai-completions",
+        "api": APIS[task.api],
         "models": [model],
     }
     config["models"] = {

@@ -1,10 +1,11 @@
 // Starts openclaw inside the container and keeps it to its limit of turns, for which it has no setting.
 //
 // openclaw is pointed at this process, which hands every request on to the gateway byte for byte, and every reply
-// back as it comes. Once the model has answered as many requests with tools as it may, the next one is answered
-// here, with a closing text: openclaw ends by itself, with its session written. A reply that failed or broke off is
-// no turn. Run as `node openclaw_launch.mjs FOLDER ENTRY TURNS ARGUMENT...`: FOLDER has the config, ENTRY is
-// openclaw's own script, which gets the arguments behind `agent exec --config FOLDER/openclaw.json`.
+// back as it comes; only compressed replies are not asked for, since their end could not be seen. Once the model has
+// answered as many requests with tools as it may, the next one is answered here, with a closing text: openclaw ends
+// by itself, with its session written. A reply that failed or broke off is no turn. Run as
+// `node openclaw_launch.mjs FOLDER ENTRY TURNS ARGUMENT...`: FOLDER has the config, ENTRY is openclaw's own script,
+// which gets the arguments behind `agent exec --config FOLDER/openclaw.json`.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,6 +20,77 @@ const gateway = new URL(provider.baseUrl);
 const agent = new http.Agent({ keepAlive: true });
 let turns = 0;
 
+// What only the end of a whole stream says, in one line, and how a closing text looks, for each wire format.
+const FORMATS = {
+  "/chat/completions": { end: /"finish_reason":\s*"/, whole: chatCompletion, events: chatChunks },
+  "/responses": { end: /"type":\s*"response\.(completed|incomplete)"/, whole: modelResponse, events: responseEvents },
+  "/messages": { end: /"type":\s*"message_stop"/, whole: anthropicMessage, events: messageEvents },
+};
+
+function formatOf(request) {
+  const { pathname } = new URL(request.url, "http://127.0.0.1");
+  const path = request.method === "POST" && Object.keys(FORMATS).find((known) => pathname.endsWith(known));
+  return path ? FORMATS[path] : undefined;
+}
+
+function chatCompletion(model, content) {
+  const choices = [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }];
+  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  return { id: "limit", object: "chat.completion", created: Math.floor(Date.now() / 1000), model, choices, usage };
+}
+
+function chatChunks(model, content) {
+  const { usage, ...whole } = chatCompletion(model, content);
+  const common = { ...whole, object: "chat.completion.chunk" };
+  const choices = [{ index: 0, delta: { role: "assistant", content }, finish_reason: "stop" }];
+  return [{ ...common, choices }, { ...common, choices: [], usage }, "[DONE]"];
+}
+
+function modelResponse(model, text) {
+  const content = [{ type: "output_text", text, annotations: [] }];
+  const output = [{ id: "msg_limit", type: "message", role: "assistant", status: "completed", content }];
+  const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+  const created = Math.floor(Date.now() / 1000);
+  return { id: "resp_limit", object: "response", created_at: created, model, status: "completed", output, usage };
+}
+
+function responseEvents(model, text) {
+  const response = modelResponse(model, text);
+  const [item] = response.output;
+  const [part] = item.content;
+  const place = { item_id: item.id, output_index: 0, content_index: 0 };
+  const events = [
+    { type: "response.created", response: { ...response, status: "in_progress", output: [], usage: null } },
+    { type: "response.output_item.added", output_index: 0, item: { ...item, status: "in_progress", content: [] } },
+    { type: "response.content_part.added", ...place, part: { ...part, text: "" } },
+    { type: "response.output_text.delta", ...place, delta: text },
+    { type: "response.output_text.done", ...place, text },
+    { type: "response.content_part.done", ...place, part },
+    { type: "response.output_item.done", output_index: 0, item },
+    { type: "response.completed", response },
+  ];
+  return events.map((event, number) => ({ ...event, sequence_number: number }));
+}
+
+function anthropicMessage(model, text) {
+  const usage = { input_tokens: 0, output_tokens: 0 };
+  const content = [{ type: "text", text }];
+  const end = { stop_reason: "end_turn", stop_sequence: null };
+  return { id: "msg_limit", type: "message", role: "assistant", model, content, ...end, usage };
+}
+
+function messageEvents(model, text) {
+  const { content, stop_reason, stop_sequence, usage, ...message } = anthropicMessage(model, text);
+  return [
+    { type: "message_start", message: { ...message, content: [], stop_reason: null, stop_sequence, usage } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason, stop_sequence }, usage: { output_tokens: 0 } },
+    { type: "message_stop" },
+  ];
+}
+
 function hasTools(body) {
   try {
     return JSON.parse(body).tools?.length > 0;
@@ -27,42 +99,43 @@ function hasTools(body) {
   }
 }
 
-function conclude(body, response) {
+function conclude(format, body, response) {
   const text = `The limit of ${maxTurns} turns is reached, so the work ends here.`;
   process.stderr.write(`clawbench: ${text}\n`);
   const { model, stream } = JSON.parse(body);
-  const common = { id: "limit", created: Math.floor(Date.now() / 1000), model };
-  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  const message = { role: "assistant", content: text };
   if (!stream) {
     response.writeHead(200, { "content-type": "application/json" });
-    const choices = [{ index: 0, message, finish_reason: "stop" }];
-    response.end(JSON.stringify({ ...common, object: "chat.completion", choices, usage }));
+    response.end(JSON.stringify(format.whole(model, text)));
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
-  const choices = [{ index: 0, delta: message, finish_reason: "stop" }];
-  for (const rest of [{ choices }, { choices: [], usage }]) {
-    response.write(`data: ${JSON.stringify({ ...common, object: "chat.completion.chunk", ...rest })}\n\n`);
+  for (const event of format.events(model, text)) {
+    const name = event.type ? `event: ${event.type}\n` : "";
+    response.write(`${name}data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`);
   }
-  response.end("data: [DONE]\n\n");
+  response.end();
 }
 
-function forward(request, body, response, isTurn) {
-  const { host, ...headers } = request.headers;
+function forward(request, body, response, format) {
+  const { host, "accept-encoding": _, ...headers } = request.headers;
   const { hostname, port } = gateway;
   const upstream = http.request({ agent, hostname, port, method: request.method, path: request.url, headers });
   upstream.on("error", () => response.destroy());
   response.on("close", () => upstream.destroy());
   upstream.on("response", (reply) => {
-    const isStream = (reply.headers["content-type"] ?? "").startsWith("text/event-stream");
-    let tail = "";
+    let isWhole = !(reply.headers["content-type"] ?? "").startsWith("text/event-stream");
+    let line = "";
     reply.on("data", (chunk) => {
-      tail = (tail + chunk.toString("latin1")).slice(-32);
+      if (!format || isWhole) {
+        return;
+      }
+      const lines = (line + chunk.toString("latin1")).split("\n");
+      line = lines.pop();
+      isWhole = lines.some((text) => text.startsWith("data:") && format.end.test(text));
     });
     reply.on("error", () => response.destroy());
     reply.on("end", () => {
-      if (isTurn && reply.statusCode === 200 && (!isStream || tail.trimEnd().endsWith("[DONE]"))) {
+      if (format && reply.statusCode === 200 && (isWhole || format.end.test(line))) {
         turns += 1;
       }
     });
@@ -78,11 +151,11 @@ const server = http.createServer((request, response) => {
   request.on("data", (chunk) => chunks.push(chunk));
   request.on("end", () => {
     const body = Buffer.concat(chunks);
-    const isTurn = request.method === "POST" && request.url.endsWith("/chat/completions") && hasTools(body);
-    if (isTurn && turns >= maxTurns) {
-      conclude(body, response);
+    const format = hasTools(body) ? formatOf(request) : undefined;
+    if (format && turns >= maxTurns) {
+      conclude(format, body, response);
     } else {
-      forward(request, body, response, isTurn);
+      forward(request, body, response, format);
     }
   });
 });

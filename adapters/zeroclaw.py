@@ -32,7 +32,7 @@ from adapters.base import (
 from adapters.configs import CONFIGS
 from adapters.prompts import prompt_bytes
 from adapters.runtimes import INSTALLED, MARKER, default_home
-from adapters.zeroclaw_config import ALIAS, TOOLS, read_settings, render_config, to_toml
+from adapters.zeroclaw_config import ALIAS, FAMILIES, TOOLS, read_settings, render_config, to_toml
 
 VERSION = "0.8.7"
 """The version that `clawbench install zeroclaw` builds."""
@@ -63,6 +63,7 @@ class ZeroclawAdapter:
     allowed_tools: ClassVar[tuple[str, ...] | None] = TOOLS
     min_memory: ClassVar[str] = "256m"
     min_pids: ClassVar[int] = 32
+    apis: ClassVar[tuple[str, ...]] = tuple(FAMILIES)
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`: the binary; of one that a variable names the version is a digest."""
@@ -171,16 +172,19 @@ def _answer(shell: Shell, command: list[str]) -> CommandResult:
 
 def _usage_in(costs: Path) -> TokenUsage | None:
     """The sum over all requests, one a line; what is behind the last line's end was not written to its end."""
-    total, cached, output = [], [], []
+    total, cached, written, output = [], [], [], []
     try:
         for line in costs.read_bytes().split(b"\n")[:-1]:
             row = json.loads(line)["usage"]
             total.append(row["input_tokens"])
             cached.append(row.get("cached_input_tokens"))
+            written.append(row.get("cache_creation_input_tokens"))
             output.append(row["output_tokens"])
     except (ValueError, LookupError, TypeError, AttributeError):
         return None  # the claw, which can write what it likes here, said nothing that can be read
-    known = [count for count in cached if count is not None]
-    if not total or not all(isinstance(count, int) for count in (*total, *known, *output)):
+    # what was 0, or was not told, is not in a line
+    read, write = ([count for count in counts if count is not None] for counts in (cached, written))
+    if not total or not all(isinstance(count, int) for count in (*total, *read, *write, *output)):
         return None
-    return TokenUsage(sum(total) - sum(known), sum(known) if known else None, None, sum(output))
+    rest = sum(total) - sum(read) - sum(write)
+    return TokenUsage(rest, sum(read) if read else None, sum(write) if write else None, sum(output))

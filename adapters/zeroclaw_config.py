@@ -27,6 +27,14 @@ TOOLS = (
 )
 """Of its 44 tools, those that stay inside the case."""
 
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    # without `native_tools` tools are described in the prompt and called in the text
+    "chat": ("custom", {"wire_api": "chat_completions", "native_tools": True}),
+    "responses": ("custom", {"wire_api": "responses"}),
+    "messages": ("anthropic", {}),
+}
+"""For each wire format the family of zeroclaw's providers that speaks it, and what a provider of it must be told."""
+
 _PROVIDER = "gateway"
 _SCHEMA = 3
 
@@ -109,17 +117,16 @@ def render_config(settings: ZeroclawSettings, task: Task, variables: Sequence[st
             would hide all but a few.
     """
     chosen: dict[str, Any] = settings.model_dump(exclude_none=True)
+    family, told = FAMILIES[task.api]
     provider = {
         **chosen["provider"],
-        "uri": task.base_url,
+        "uri": _address(task, family),
         "api_key": "placeholder",
         "model": task.model,
-        "wire_api": "chat_completions",
-        # without it tools are described in the prompt and called in the text
-        "native_tools": True,
+        **told,
     }
     agent = {
-        "model_provider": f"custom.{_PROVIDER}",
+        "model_provider": f"{family}.{_PROVIDER}",
         "risk_profile": ALIAS,
         "runtime_profile": ALIAS,
         "memory": {"backend": "none"},
@@ -134,9 +141,11 @@ def render_config(settings: ZeroclawSettings, task: Task, variables: Sequence[st
         "max_actions_per_hour": 1_000_000,
         "max_cost_per_day_cents": 1_000_000_000,
     }
+    if task.context_window:
+        profile["max_context_tokens"] = task.context_window
     return {
         "schema_version": _SCHEMA,
-        "providers": {"models": {"custom": {_PROVIDER: provider}}},
+        "providers": {"models": {family: {_PROVIDER: provider}}},
         "agents": {ALIAS: agent},
         "risk_profiles": {ALIAS: _risk_profile(variables)},
         "runtime_profiles": {ALIAS: profile},
@@ -146,6 +155,12 @@ def render_config(settings: ZeroclawSettings, task: Task, variables: Sequence[st
         "observability": {"log_persistence": "full", "log_tool_io": "full"},
         "secrets": {"encrypt": False},  # there is none
     }
+
+
+def _address(task: Task, family: str) -> str:
+    """The gateway's, without the `/v1` that zeroclaw itself writes behind Anthropic's."""
+    address = str(task.base_url)
+    return address.removesuffix("/v1") if family == "anthropic" else address
 
 
 def _risk_profile(variables: Sequence[str]) -> dict[str, Any]:
