@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -140,6 +141,14 @@ def converse(wire: Wire, api: Api, *, stream: bool, **more: Any) -> list[str]:
         commands.append(json.loads(said.calls[0][2])["command"])
         messages += answered(api, said, f"done \u00e9 {len(commands)}")
     return commands
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Until it holds; half a minute is too long."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def charged(server: DialectServer) -> tuple[int, int, int, int]:

@@ -31,7 +31,11 @@ class Seen:
     """The answer's headers."""
     body: bytearray = field(default_factory=bytearray)
     whole: bool = False
-    """Whether the client read to the end; a library may leave after [DONE]."""
+    """Whether the client read to the end; a library may leave after [DONE], or at an error."""
+
+    def got(self, sent: bytearray) -> bool:
+        """Whether what came is what was sent, as far as the client read."""
+        return self.body == (sent if self.whole else sent[: len(self.body)]) and bool(self.body)
 
 
 class Wire(httpx2.BaseTransport):

@@ -45,7 +45,7 @@ class Trouble:
     cut: int | None = None
     """The number of the body's bytes after which the connection breaks; 0: there is no answer at all."""
     half: bool = False
-    """Whether the body ends, in good order for HTTP, in the middle of JSON."""
+    """Whether the body, or an event of a stream, ends in good order but in the middle of its JSON."""
     echo: frozenset[str] = frozenset()
     """Where the key is told back: `header`, `body` (the reply's text), `error` (the error's text)."""
 
@@ -83,7 +83,7 @@ def _stream(delivery: Delivery, spoken: Spoken, trouble: Trouble) -> list[bytes]
         error = speaking.error_event(spoken.dialect, spoken.api, spoken.model, trouble.event, trouble.message)
         events = [*events[:2], error]
     if trouble.half:
-        events = [*events[:2], events[2][: len(events[2]) // 2]]
+        events = [*events[:2], events[2][: len(events[2]) // 2] + b"\n\n"]
     if delivery.alive and spoken.dialect.comment:
         events = [piece for event in events for piece in (spoken.dialect.comment, event)]
     return events
