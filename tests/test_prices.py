@@ -56,8 +56,9 @@ def test_what_is_unknown_has_no_price() -> None:
     assert table.price(tokens(1_000_000, 0, None), NOON) == 3
 
 
-def test_an_untold_cache_does_not_matter_where_it_costs_the_same() -> None:
-    assert declared(input="3", cache_read="3", output="15").price(tokens(1_000_000, None, None), NOON) == 3
+@pytest.mark.parametrize("read", ["3", None])
+def test_an_untold_cache_does_not_matter_where_it_has_no_price_of_its_own(read: str | None) -> None:
+    assert declared(input="3", cache_read=read, output="15").price(tokens(1_000_000, None, None), NOON) == 3
 
 
 def test_what_is_kept_for_an_hour_costs_more() -> None:

@@ -129,9 +129,8 @@ class PriceTable(_Strict):
         """What one reply cost, in US dollars; None: unknown.
 
         It is unknown where the input's or the output's count is, where a class with tokens in it has no rate, and
-        where the provider says nothing of cached tokens although they would cost other than the rest. What was
-        written to a cache without being told as such is in `input`, and has its price: who charges more for it
-        tells it.
+        where the provider says nothing of cached tokens although they have a price of their own. What was written
+        to a cache without being told as such is in `input`, and has its price: who charges more for it tells it.
 
         Args:
             usage: the reply's tokens.
@@ -143,7 +142,7 @@ class PriceTable(_Strict):
         period = next((period for period in reversed(self.periods) if period.holds(when)), self.periods[0])
         read, write, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
         rates = period.rates(usage.input + read + write)
-        if usage.cache_read is None and rates.cache_read != rates.input:
+        if usage.cache_read is None and rates.cache_read not in (None, rates.input):
             return None
         parts = (
             (usage.input, rates.input),

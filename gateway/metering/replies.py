@@ -49,8 +49,13 @@ class Follower(ABC):
 
     @property
     def tokens(self) -> TokenCounts | None:
-        """The tokens as told; None where nothing of them is known."""
+        """The tokens as told; None where nothing of them is known.
+
+        A stream may tell its counts as it goes. Of one that broke off, the output's is what it was then: unknown.
+        """
         counts = usage_of(self.api, self._usage)
+        if not (self.ended or self.stop_reason):
+            counts = counts.model_copy(update={"output": None, "reasoning": None})
         return None if counts == UNKNOWN else counts
 
     @property
@@ -84,6 +89,7 @@ class ChatFollower(Follower):
     def __init__(self) -> None:
         super().__init__()
         self._open: set[int] = set()
+        self._finished: set[int] = set()
 
     def event(self, data: JsonObject) -> None:
         """A chunk. Its usage counts for the whole reply so far, so the last one holds."""
@@ -113,12 +119,14 @@ class ChatFollower(Follower):
         self.said = self.said or any(message.get(key) for key in ("tool_calls", "function_call", "audio"))
         index = choice.get("index")
         number = index if isinstance(index, int) else 0
-        self._open.add(number)
         reason = _word(choice.get("finish_reason"))
         if reason:
             self.stop_reason = reason
+            self._finished.add(number)
             self._open.discard(number)
-            self.ended = not self._open
+        elif number not in self._finished:
+            self._open.add(number)
+        self.ended = not self._open
 
 
 class MessagesFollower(Follower):
@@ -130,7 +138,11 @@ class MessagesFollower(Follower):
         """One of message_start, content_block_start, content_block_delta, message_delta, message_stop, error."""
         match data.get("type"):
             case "message_start":
-                self._message(as_object(data.get("message")))
+                message = as_object(data.get("message"))
+                told = as_object(message.get("usage"))
+                # what was written before there was anything to write: the true number comes with message_delta
+                prompt = {key: value for key, value in told.items() if not key.startswith("output_")}
+                self._message(message | {"usage": prompt})
             case "content_block_start":
                 self._block(as_object(data.get("content_block")))
             case "content_block_delta":
