@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from gateway.departure import DepartureError, Masked, Masks, first_difference, likeness
 from gateway.models import Api
-from gateway.redact import forms
+from gateway.redact import mask, mask_bytes
 
 __all__ = ["CassetteError", "DepartureError", "Player", "Recorded", "Recorder"]
 
@@ -77,7 +77,7 @@ class Recorder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
         self._path = path
-        self._forms = forms(secrets)
+        self._secrets = tuple(secrets)
 
     def record(
         self,
@@ -104,10 +104,14 @@ class Recorder:
         line = _Line(
             api=api,
             path=path,
-            request=json.loads(self._blotted(request)),
+            request=json.loads(mask_bytes(request, self._secrets)),
             status=status,
-            headers={name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS},
-            chunks=[_as_json(chunk) for chunk in self._blotted_chunks(chunks)],
+            headers={
+                name.lower(): mask(value, self._secrets)
+                for name, value in headers.items()
+                if name.lower() in KEPT_HEADERS
+            },
+            chunks=[_as_json(chunk) for chunk in self._without_keys(chunks)],
             complete=complete,
         )
         data = json.dumps(line.model_dump()).encode() + b"\n"
@@ -116,14 +120,9 @@ class Recorder:
             file.flush()
             os.fsync(file.fileno())
 
-    def _blotted(self, data: bytes) -> bytes:
-        for form in self._forms:
-            data = data.replace(form, b"*" * len(form))
-        return data
-
-    def _blotted_chunks(self, chunks: Sequence[bytes]) -> list[bytes]:
+    def _without_keys(self, chunks: Sequence[bytes]) -> list[bytes]:
         """The chunks without keys, which may stand across two of them; no length changes."""
-        whole, cut, start = self._blotted(b"".join(chunks)), [], 0
+        whole, cut, start = mask_bytes(b"".join(chunks), self._secrets), [], 0
         for chunk in chunks:
             cut.append(whole[start : start + len(chunk)])
             start += len(chunk)
@@ -188,7 +187,7 @@ class Player:
             if recorded_path == path
         ]
         if not candidates:
-            return f"the cassette holds {len(self._requests)} requests, and none to {path}"
+            return f"the cassette holds no request to {path}, of {len(self._requests)} in all"
         _, number, recorded = max(candidates, key=lambda candidate: candidate[:2])
         where = f"request {1 - number} of the {len(self._requests)} that the cassette holds"
         return (

@@ -14,7 +14,7 @@ from gateway import wire
 from gateway.behaviours.base import Fault
 from gateway.case import Case, Exchange
 from gateway.intake import MAX_BODY, MODELS_PATH
-from gateway.models import TokenCounts
+from gateway.metering.usage import usage_of
 from gateway.refusals import models_response
 from gateway.scripted import ScriptedModel
 from gateway.tokens import PromptCache, Usage, count
@@ -104,7 +104,7 @@ class ChatHandler:
         await response.write_eof()
         exchange.ending, exchange.replied = "ok" if reply.text or reply.call else "empty", True
         exchange.finish_reason = reply.finish_reason
-        exchange.usage = TokenCounts(input=prompt - cached, cache_read=cached, output=usage.completion)
+        exchange.usage = usage_of("chat", wire.usage_body(usage))
         self._case.record(exchange, body, headers=headers, chunks=pieces)
         return response
 

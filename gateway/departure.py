@@ -94,7 +94,7 @@ def first_difference(recorded: Masked, sent: Masked) -> str:
             return f"{place}, which is missing; recorded was {_excerpt(recorded.parts[place])}"
         if place not in recorded.parts:
             return f"{place}, which is new: {_excerpt(sent.parts[place])}"
-        if recorded.parts[place] != sent.parts[place]:
+        if not _same(recorded.parts[place], sent.parts[place]):
             return _difference(place, recorded.parts[place], sent.parts[place])
     return "nothing that is compared"
 
@@ -117,15 +117,20 @@ def _parts(request: Any) -> Iterator[tuple[str, Any]]:
     yield from rest.items()
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON; to Python, 1 is True and 1.0 as well."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def _difference(place: str, recorded: Any, sent: Any) -> str:
     """Go down to the innermost place that differs."""
     if isinstance(recorded, dict) and isinstance(sent, dict):
         for key in dict.fromkeys([*recorded, *sent]):
-            if recorded.get(key) != sent.get(key) or (key in recorded) != (key in sent):
+            if not _same(recorded.get(key), sent.get(key)) or (key in recorded) != (key in sent):
                 return _difference(f"{place}.{key}", recorded.get(key), sent.get(key))
     if isinstance(recorded, list) and isinstance(sent, list):
         for index, (one, other) in enumerate(zip(recorded, sent, strict=False)):
-            if one != other:
+            if not _same(one, other):
                 return _difference(f"{place}[{index}]", one, other)
     if isinstance(recorded, str) and isinstance(sent, str):
         return _text_difference(place, recorded, sent)
@@ -143,5 +148,5 @@ def _text_difference(place: str, recorded: str, sent: str) -> str:
 
 
 def _excerpt(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return repr(text if len(text) <= EXCERPT else text[:EXCERPT] + "…")
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"

@@ -1,4 +1,4 @@
-"""Serves a case from its cassette: the same requests get the same replies, and others are told where they depart."""
+"""Serves a case from its cassette: equal requests get the same replies, others are told where they depart."""
 
 from __future__ import annotations
 
@@ -108,9 +108,10 @@ def _streams(reply: Recorded) -> bool:
 
 async def _send(claw: ClawSide, reply: Recorded) -> web.StreamResponse:
     """Send a reply chunk by chunk as it came, and break off where it broke off."""
-    is_whole = reply.complete and not _streams(reply)
-    length = sum(map(len, reply.chunks)) if is_whole else None
-    await claw.begin(reply.status, CIMultiDict(reply.headers), length)
+    if reply.complete or reply.chunks:
+        is_whole = reply.complete and not _streams(reply)
+        length = sum(map(len, reply.chunks)) if is_whole else None
+        await claw.begin(reply.status, CIMultiDict(reply.headers), length)
     for chunk in reply.chunks:
         await claw.write(chunk)
     return await claw.end() if reply.complete else claw.break_off()
