@@ -40,14 +40,22 @@ def connect() -> docker.DockerClient:
     return client
 
 
+class SpendLimitError(RuntimeError):
+    """The run's spend limit was reached: the case is run under a higher one."""
+
+
+class NotBegunError(SpendLimitError):
+    """It was reached before the case began."""
+
+
 @dataclass
 class Bench:
     """One process's share of a run."""
 
     settings: Settings
     worker: str
-    control: Path
-    """The gateway's control socket."""
+    control: Path | None
+    """The gateway's control socket; None where the gateway is off."""
     tell: Callable[[str], None] | None = None
     """Prints a line for the user, where this process may."""
 
@@ -74,7 +82,17 @@ class Bench:
     @cached_property
     def gateway(self) -> GatewayClient:
         """The run's gateway."""
+        if self.control is None:
+            raise RuntimeError("the gateway is off, and was asked for")
         return GatewayClient(self.control)
+
+    def require_money(self) -> None:
+        """See that a case can begin (raises NotBegunError, and GatewayError where the gateway is gone)."""
+        limits = (self.settings.spend_limit, self.settings.case_spend_limit)
+        if any(limit is not None for limit in limits) and self.gateway.totals().budget_reached:
+            raise NotBegunError(
+                "not begun: the run's spend limit is reached. The same command with a higher --spend-limit goes on"
+            )
 
     @cached_property
     def progress(self) -> Progress:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import demo.images
-from adapters.base import Adapter
+from adapters.base import Adapter, apis_of
 from adapters.prompts import prompt_digest, render
 from adapters.registry import adapter
 from clawbench.bench import Bench
+from clawbench.recordings import CASSETTE, cassette, recorded
+from clawbench.settings import Served
 from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance
@@ -61,6 +63,19 @@ class Case:
     def prompt(self) -> str:
         """What the claw is told: the same words for every claw."""
         return render(self.prompt_file, self.instance.problem_statement)
+
+    @cached_property
+    def served(self) -> Served:
+        """The model as the claw is told of it; a recorded one as the recording's claw was."""
+        settings = self.bench.settings
+        return recorded(settings.recordings, self.claw, self.listed) if settings.recordings else settings.endpoint
+
+    @property
+    def api(self) -> str:
+        """The wire format: the provider's best of those that the claw speaks."""
+        spoken = apis_of(self.adapter)
+        # with the gateway off, it is the affair of the claw's own configuration
+        return next((api for api in self.served.apis if api in spoken), spoken[0])
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -109,12 +124,14 @@ class Case:
     def begin(self) -> None:
         """Take up the case: forget an unfinished attempt, unless it got as far as its export."""
         if not self.bench.settings.resume:
+            self.bench.require_money()
             self.folder.forget()
         if self.is_finished:
             return
         if self.is_exported:
             self.seconds = dict((self.folder.export() or {})["seconds"])
         else:
+            self.bench.require_money()
             self.folder.begin()
         self.bench.run.note(self.claw, self.listed.instance_id, "begun")
 
@@ -143,13 +160,16 @@ class Case:
 
     def gateway_spec(self) -> CaseSpec:
         """What the gateway must know of it."""
+        settings = self.bench.settings
         return CaseSpec(
             case_id=self.case_id,
-            model=self.bench.settings.model,
+            model=settings.model,
             workdir=WORKDIR,
             gold_patch=self.instance.patch,
             allowed_tools=self.adapter.allowed_tools,
-            request_log=self.folder.path / "requests.jsonl",
+            request_log=self.folder.requests,
+            cassette=self.folder.path / CASSETTE if settings.record else None,
+            replayed=cassette(settings.recordings, self.claw, self.listed) if settings.recordings else None,
         )
 
     def manifest(self) -> dict[str, Any]:
@@ -168,6 +188,7 @@ class Case:
             "prompt_template_sha256": prompt_digest(self.prompt_file),
             "droppings": list(self.adapter.droppings),
             "allowed_tools": self.adapter.allowed_tools,
+            "model": {"name": self.served.name, "api": self.api, "context_window": self.served.context_window},
             "source_image": {"name": self.prepared.source, "id": self.prepared.source_id},
             "prepared_image": {"tag": self.prepared.tag, "id": self.prepared.image_id},
             "evaluation_image": self.prepared.evaluation,
@@ -212,6 +233,7 @@ class Case:
             {
                 **export,
                 "claw": self.claw,
+                "contender": self.bench.settings.contender(self.claw),
                 "instance_id": self.listed.instance_id,
                 "language_group": self.listed.language_group,
                 "outcome": outcome,
@@ -225,14 +247,15 @@ class Case:
         self.bench.run.note(self.claw, self.listed.instance_id, "finished", outcome=outcome)
         self.bench.run.write_predictions()
 
-    def broke(self, why: str) -> None:
-        """Write down that the case ended as an infrastructure error.
+    def broke(self, why: str, outcome: Outcome = Outcome.INFRASTRUCTURE) -> None:
+        """Write down that the case ended by what is not the claw's doing.
 
         Args:
             why: one line for the reports.
+            outcome: one that is an error.
         """
         export = self.folder.export() or {}
-        self._finish(Outcome.INFRASTRUCTURE, {**export, "detail": why}, Judgement(Verdict.NOT_JUDGED, detail=why))
+        self._finish(outcome, {**export, "detail": why}, Judgement(Verdict.NOT_JUDGED, detail=why))
 
     def explanation(self) -> str:
         """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
@@ -16,14 +18,19 @@ from rich.table import Table
 from adapters.base import BadOptionError, NotInstalledError
 from adapters.registry import CLAWS, adapter
 from adapters.runtimes import default_home
+from clawbench.accounts import use_lines
 from clawbench.bench import connect
 from clawbench.conformance.table import load, page
 from clawbench.install import install, install_all
 from clawbench.installers.base import InstallError
+from clawbench.model_choice import ModelError, check_limits, from_provider, providers_file
+from clawbench.proxy import Proxy
 from clawbench.session import ROOT
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
+from gateway.metering.prices import PriceError
+from gateway.providers import ProviderConfigError, load_providers, provider_of, read_key
 from workspace.errors import WorkspaceError
 from workspace.owner import sweep
 
@@ -38,6 +45,9 @@ console = Console(highlight=False)
 
 _EXPECTED = (
     BadOptionError,
+    ModelError,
+    PriceError,
+    ProviderConfigError,
     NotInstalledError,
     InstallError,
     WorkspaceError,
@@ -89,6 +99,57 @@ def claws() -> None:
         else:
             table.add_row(name, runtime.version, runtime.found_by, str(runtime.location))
     console.print(table)
+
+
+@app.command()
+def providers() -> None:
+    """List the model providers: address, wire formats, and whether each has its key."""
+    table = Table("provider", "address", "formats", "transforms", "key", box=None, pad_edge=False)
+    with _told():
+        declared = load_providers(providers_file())
+    for name, provider in declared.items():
+        try:
+            state = "set" if read_key(provider) is not None else "none needed"
+        except ProviderConfigError as error:
+            state = str(error).removeprefix(f"{name} needs its key in ")
+        transforms = ", ".join(provider.transforms) or "-"
+        table.add_row(name, provider.base_url, ", ".join(provider.apis), transforms, escape(state))
+    console.print(table)
+
+
+@app.command()
+def gateway(
+    *,
+    provider: Annotated[str, typer.Option(help="Who answers; `clawbench providers` lists them.")],
+    model: Annotated[str, typer.Option(help="The model's name, as the provider calls it.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any port that is free.")],
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    spend_limit: Annotated[str, typer.Option(help="US dollars after which no request is let through.")] = "",
+    log: Annotated[Path, typer.Option(help="Gets a line per request.")] = Path("requests.jsonl"),
+    record: Annotated[Path | None, typer.Option(help="Gets every exchange whole, without keys.")] = None,
+) -> None:
+    """Serve a provider's model to any client, counted and limited as in a run, without the suite.
+
+    On another address than loopback, clients must give a token, which is printed, as their key.
+    """
+    with _told():
+        found, name = provider_of(f"{provider}/{model}", load_providers(providers_file()))
+        choice = from_provider(found, name, read_key(found))
+        limit = _dollars(spend_limit) if spend_limit else None
+        check_limits(choice, ["--spend-limit"] if limit is not None else [])
+        counts = asyncio.run(Proxy(choice, host, port, log, limit, record).serve(_say))
+    for line in use_lines(counts):
+        _say(line)
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        limit = Decimal(text)
+    except ArithmeticError as error:
+        raise BadOptionError(f"--spend-limit {text}: not a number of dollars") from error
+    if not limit.is_finite() or limit <= 0:
+        raise BadOptionError(f"--spend-limit {text}: must be above 0")
+    return limit
 
 
 @app.command("conformance-table")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from clawbench.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.selection import named_claws, wanted_claws
 from clawbench.settings import Settings
-from gateway.scripted import BEHAVIOURS, parse_model
+from gateway.scripted import BEHAVIOURS
 from workspace.container import Limits
 
 DEFAULT_MODEL = "scripted:oracle"
@@ -27,7 +29,11 @@ def add_options(parser: pytest.Parser) -> None:
 
 def _model_help() -> str:
     behaviours = "; ".join(f"{name}: {behaviour.about}" for name, behaviour in BEHAVIOURS.items())
-    told = f"the model behind the gateway (default: {DEFAULT_MODEL}, free of cost). scripted:<name>, one of: "
+    told = (
+        f"the model behind the gateway (default: {DEFAULT_MODEL}, free of cost). <provider>/<model>, of a "
+        "provider that `clawbench providers` lists; replay:<folder>, which answers from what --record kept, the "
+        "folder being a run's or one of cassettes named <claw>-<instance_id>.jsonl; or scripted:<name>, one of: "
+    )
     return (told + behaviours).replace("%", "%%")
 
 
@@ -36,7 +42,34 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "name of the run and of its folder; the same name again goes on with that run "
         "(default: claw, model and time)"
     },
-    "--model": {"default": DEFAULT_MODEL, "help": _model_help()},
+    "--model": {"help": _model_help()},
+    "--spend-limit": {
+        "metavar": "USD",
+        "help": "the most that all cases of this run id may cost together; at it no request is let through, cases "
+        "at work end with their patch exported, no other begins, and the same command with a higher limit goes on "
+        "(default: none)",
+    },
+    "--case-spend-limit": {
+        "metavar": "USD",
+        "help": "the most that one case may cost: a budget like --agent-timeout, what is left at it is judged "
+        "(default: none)",
+    },
+    "--exclude-waits": {
+        "action": "store_true",
+        "help": "extend the budget of wall clock by the time that a case was held back for rate limits and "
+        "retries",
+    },
+    "--record": {
+        "action": "store_true",
+        "help": "keep every exchange with the model, without keys, as cassette.jsonl in each case's folder",
+    },
+    "--gateway": {
+        "choices": ["on", "off"],
+        "default": "on",
+        "help": "'off' lets claws ask their own providers, by their user's own configuration and credentials, "
+        "which are then in the workspace, with an open network: nothing is counted or limited, and the numbers "
+        "can't be compared (default: on)",
+    },
     "--adapter": {
         "choices": ["full", "bare"],
         "default": "full",
@@ -92,28 +125,40 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 """The options, with what `--help` says of them."""
 
 
-def settings_from(config: pytest.Config) -> Settings:
-    """The run's settings.
+def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
+    """The run's settings, and its model with all that its gateway must know.
 
     Raises:
         pytest.UsageError: an option or a variable makes no sense; the message says which and why.
     """
     option = config.option
+    gateway = option.gateway == "on"
     try:
-        parse_model(option.model)
+        choice = choose(option.model or (DEFAULT_MODEL if gateway else ""), gateway=gateway)
+        if not gateway:
+            _refuse_without_gateway(config)
+        check_limits(choice, (name for name in _SPENDING if getattr(option, _dest(name)) is not None))
+        check_claws(choice, wanted_claws(config))
         limits = Limits.from_environment()
-        return Settings(
-            run_id=option.run_id or _default_run_id(config),
+        settings = Settings(
+            run_id=option.run_id or _default_run_id(config, choice),
             artifacts=Path(option.artifacts).absolute(),
-            model=option.model,
+            model=choice.model,
+            served=choice.served,
             adapter=option.adapter,
             agent_timeout=option.agent_timeout,
+            exclude_waits=option.exclude_waits,
+            spend_limit=option.spend_limit,
+            case_spend_limit=option.case_spend_limit,
             max_turns=option.max_turns,
             llm_no=option.llm_no,
             eval_timeout=option.eval_timeout,
             resume=not option.no_resume,
             keep_container=option.keep_container,
-            egress=option.egress,
+            egress=option.egress if gateway else "open",
+            gateway=option.gateway,
+            record=option.record,
+            recordings=choice.recordings,
             dataset=option.dataset,
             pids_limit=limits.pids,
             memory=limits.memory,
@@ -123,10 +168,27 @@ def settings_from(config: pytest.Config) -> Settings:
         raise pytest.UsageError("; ".join(faults)) from error
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
+    return settings, choice
 
 
-def _default_run_id(config: pytest.Config) -> str:
+_SPENDING = ("--spend-limit", "--case-spend-limit")
+_OF_THE_GATEWAY = (*_SPENDING, "--exclude-waits", "--record")
+
+
+def _dest(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def _refuse_without_gateway(config: pytest.Config) -> None:
+    asked = [name for name in _OF_THE_GATEWAY if getattr(config.option, _dest(name))]
+    if asked:
+        raise ValueError(f"{' and '.join(asked)}: that is the gateway's work, and --gateway is off")
+
+
+def _default_run_id(config: pytest.Config, choice: Choice) -> str:
     claws = "-".join(named_claws(config) or wanted_claws(config)) or "none"
-    model = re.sub(r"[^A-Za-z0-9._-]", "-", config.option.model)
+    model = re.sub(r"[^A-Za-z0-9._-]", "-", choice.model)
     bare = "-bare" if config.option.adapter == "bare" else ""
-    return f"{claws}{bare}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"[:120]
+    # two runs that are started in the same second are two runs
+    moment = f"{time.strftime('%Y%m%d-%H%M%S')}-{token_hex(2)}"
+    return f"{claws}{bare}-{model}"[: 119 - len(moment)] + f"-{moment}"

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clawbench import hooks, reporting, selection
+from clawbench import hooks, report_files, reporting, selection
 from clawbench.case import Case
 from clawbench.fixtures import BENCH, attempt, case
+from clawbench.model_choice import Choice
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
+from clawbench.recordings import RecordingError, require_recordings
 from clawbench.session import ROOT, Session, bench_from
+from clawbench.settings import Settings
 from gateway.client import GatewayError
 from records.run import RunDirectory, RunError
 from reports.summary import summary_lines
@@ -31,6 +34,8 @@ __all__ = ["attempt", "case"]
 pytest_plugins = ("clawbench.conformance.plugin",)
 
 SESSION = pytest.StashKey[Session]()
+_SELECTED = pytest.StashKey[int]()
+_ASKED = pytest.StashKey[tuple[Settings, Choice]]()
 _WORKER = "clawbench"
 
 
@@ -71,6 +76,10 @@ def _is_benchmark(config: pytest.Config) -> bool:
         return False
     if getattr(option, "markers", False) or getattr(option, "showfixtures", False):
         return False
+    return _means_the_benchmark(config)
+
+
+def _means_the_benchmark(config: pytest.Config) -> bool:
     bench = ROOT / "tests_bench"
     paths = [Path(config.invocation_params.dir, argument.split("::")[0]).resolve() for argument in config.args]
     return any(path == bench or bench in path.parents or path in bench.parents for path in paths)
@@ -88,14 +97,9 @@ def _write_reports_into_the_run(config: pytest.Config) -> None:
             f"pytest took {config.rootpath} for the project's folder, so the suite's settings were not read. "
             f"Run it in {ROOT}, or from elsewhere as `pytest {ROOT / 'tests_bench'}`"
         )
-    settings = settings_from(config)
-    config.option.run_id = settings.run_id
-    folder = settings.artifacts / settings.run_id
-    if not config.option.xmlpath:
-        config.option.xmlpath = str(folder / "junit.xml")
-    if not config.option.json_report_file or config.option.json_report_file == ".report.json":
-        config.option.json_report = True
-        config.option.json_report_file = str(folder / "report.json")
+    config.stash[_ASKED] = settings_from(config)
+    settings, _ = config.stash[_ASKED]
+    report_files.place(config, settings.artifacts / settings.run_id)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -110,7 +114,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             "no claw is installed: run `clawbench install nanobot`; `clawbench claws` lists all"
         )
     try:
-        opened, swept = Session.open(settings_from(config), claws)
+        opened, swept = Session.open(*config.stash[_ASKED], claws)
     except (WorkspaceError, RunError, GatewayError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = opened
@@ -121,11 +125,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.stash[BENCH] = opened.bench("main", None if distributed else write)
     for name in swept:
         write(f"removed what a run that is gone left behind: container {name}")
-    if opened.settings.egress == "open":
-        write("WARNING: --egress open: claws can reach the network; the numbers are not comparable with others")
-    if opened.settings.adapter == "bare":
-        write("--adapter bare: what the claw says in its final message is judged, not what it does")
-    write(f"run {opened.settings.run_id}, model {opened.settings.model}")
+    for line in [*opened.warnings(), *opened.opening()]:
+        write(line)
     if distributed:
         opened.show_progress(ProgressPrinter(opened.run.path, write))
 
@@ -173,6 +174,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selection.narrow(config, items)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is selected is known: see that it can be run, before any of it is."""
+    _check_selection(session.config, [item.nodeid for item in session.items])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: WorkerController, ids: list[str]) -> None:
+    """The same where only the workers collect."""
+    _check_selection(node.config, ids)
+
+
+def _check_selection(config: pytest.Config, ids: list[str]) -> None:
+    config.stash[_SELECTED] = len(ids)
+    session = config.stash.get(SESSION, None)
+    if session is None:
+        return
+    if session.settings.recordings is not None:
+        try:
+            require_recordings(session.settings.recordings, filter(None, map(selection.case_of, ids)))
+        except RecordingError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -186,14 +210,35 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: object, config: pytest.Config) -> None:
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """Write the report files, or say why they could not be."""
+    try:
+        yield
+        report_files.clean(session.config)
+    except OSError as error:
+        if SESSION not in session.config.stash:
+            raise
+        _writer(session.config)(f"the reports could not be written: {reporting.told(error)}")
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """The table, and where everything is."""
+    if config.stash.get(_SELECTED, None) == 0 and _means_the_benchmark(config):
+        terminalreporter.write_line(selection.why_nothing(config))
     session = config.stash.get(SESSION, None)
     if session is None:
         return
-    terminalreporter.section(f"run {session.run.run_id}")  # type: ignore[attr-defined]
-    for line in [*summary_lines(RunDirectory(session.run.path)), *session.kept()]:
-        terminalreporter.write_line(line)  # type: ignore[attr-defined]
+    terminalreporter.section(f"run {session.run.run_id}")
+    lines = [
+        *summary_lines(RunDirectory(session.run.path)),
+        *session.money(),
+        *session.warnings(),
+        *session.kept(),
+    ]
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,10 +9,12 @@ import pytest
 from docker.errors import DockerException
 
 from adapters.base import BadOptionError, NotInstalledError
+from clawbench.bench import NotBegunError, SpendLimitError
 from clawbench.case import Case, shown
 from demo.images import ImageBuildError
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
+from evaluation.outcomes import Outcome
 from workspace.errors import WorkspaceError
 
 CASE = pytest.StashKey[Case]()
@@ -49,14 +51,18 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
         return
     # pytest counts a failure in a test's own setup as an error, and so must its reports
     report.when = "setup" if call.when == "call" else report.when
-    if isinstance(error, INFRASTRUCTURE):
+    if isinstance(error, NotBegunError):
+        report.longrepr = str(error)
+        return
+    outcome = Outcome.RUN_BUDGET if isinstance(error, SpendLimitError) else Outcome.INFRASTRUCTURE
+    if isinstance(error, (*INFRASTRUCTURE, SpendLimitError)):
         why = told(error)
-        report.longrepr = f"infrastructure: {why}\nartifacts: {shown(case.folder.path)}"
+        report.longrepr = f"{outcome}: {why}\nartifacts: {shown(case.folder.path)}"
     else:
         why = f"a fault of the suite itself: {error!r}"
     if call.when != "teardown":
         with suppress(OSError):  # a full disk can't be written down, and pytest says it all the same
-            case.broke(why.splitlines()[0][:500])
+            case.broke(why.splitlines()[0][:500], outcome)
 
 
 def amend_crash(case: Case, report: pytest.TestReport) -> None:
@@ -67,17 +73,25 @@ def amend_crash(case: Case, report: pytest.TestReport) -> None:
     case.broke(why)
 
 
+_USED = ("requests", "turns", "unknown_usage", "waited", "retries")
+"""What metadata says of a case's use of the model, by the names that reports say it under as well."""
+
+
 def properties(case: Case) -> list[tuple[str, object]]:
     """What JUnit and the JSON report say of a case beside pass or fail."""
     metadata = case.folder.metadata()
     if metadata is None:
         return []
-    tokens = metadata.get("tokens", {})
+    tokens = metadata.get("tokens") or {}
+    cost = metadata.get("cost") or {}
+    used = {name: metadata[name] for name in _USED if name in metadata}
     return [
         ("outcome", metadata["outcome"]),
         ("ending", metadata.get("ending", "")),
         *((f"seconds_{name.replace(' ', '_')}", value) for name, value in metadata["seconds"].items()),
         *((f"tokens_{name}", value) for name, value in tokens.items()),
+        *((f"cost_{name}", value) for name, value in cost.items()),
+        *used.items(),
         ("patch_bytes", metadata.get("patch_bytes", 0)),
         ("artifacts", f"{case.claw}/{case.listed.instance_id}"),
     ]

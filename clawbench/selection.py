@@ -115,6 +115,21 @@ def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if id(item) not in dropped]
 
 
+def why_nothing(config: pytest.Config) -> str:
+    """Why a command means no case at all, in a line."""
+    ruled_out = set(re.findall(r"\w+", config.option.markexpr)) - set(
+        re.findall(r"\w+", _asked_for(config.option.markexpr))
+    )
+    if "demo" in ruled_out and not any(_names(config, name) for name in REAL_SETS):
+        return (
+            "no case is selected: the embedded tasks are ruled out, and real instances are run only where they "
+            f"are named, as in -m lite (there are: {', '.join(REAL_SETS)})"
+        )
+    if not wanted_claws(config):
+        return "no case is selected: no claw is installed; `clawbench claws` lists them"
+    return "no case is selected by -k and -m; `pytest --collect-only -q` lists all"
+
+
 def _names_real(config: pytest.Config, left: set[str]) -> bool:
     """Whether the command chose among the real instances, by a marker, a word of their ids or an id.
 

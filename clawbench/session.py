@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
+from decimal import Decimal
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -18,11 +19,13 @@ from filelock import FileLock
 
 from adapters.prompts import prompt_digest
 from adapters.registry import adapter, installed
+from clawbench.accounts import spent
 from clawbench.bench import Bench, connect
+from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
 from clawbench.settings import Settings
 from evaluation.harness import harness_version
-from gateway.client import Gateway
+from gateway.client import Gateway, GatewayClient, GatewayError
 from records.run import RunDirectory, RunError
 from workspace.owner import kept, sweep
 
@@ -32,20 +35,24 @@ ROOT = Path(__file__).resolve().parent.parent
 class Session:
     """A run at work in the controller; the workers get `handed_over`."""
 
-    def __init__(self, settings: Settings, run: RunDirectory, lock: FileLock, gateway: Gateway) -> None:
+    def __init__(self, settings: Settings, run: RunDirectory, lock: FileLock, *, is_new: bool) -> None:
         """Use `Session.open`."""
         self.settings = settings
         self.run = run
+        self.spent_before = Decimal(0)
+        """US dollars that earlier commands under the same run id cost."""
         self._lock = lock
-        self._gateway = gateway
+        self._is_new = is_new
+        self._gateway: Gateway | None = None
         self._printer: ProgressPrinter | None = None
 
     @classmethod
-    def open(cls, settings: Settings, claws: list[str]) -> tuple[Session, list[str]]:
+    def open(cls, settings: Settings, choice: Choice, claws: list[str]) -> tuple[Session, list[str]]:
         """Take up a run, new or to be gone on with.
 
         Args:
             settings: of the run.
+            choice: of its model.
             claws: those that cases will be made for.
 
         Returns:
@@ -59,21 +66,29 @@ class Session:
         _check_limits(settings, claws)
         client = connect()
         run = RunDirectory.named(settings.artifacts, settings.run_id)
-        lock = run.lock()
+        is_new = not run.path.exists()
+        session = cls(settings, run, run.lock(), is_new=is_new)
         try:
             run.open(_manifest(settings, claws))
             swept = sweep(client)
-            gateway = Gateway.start(run.path)
+            session._start_gateway(choice)
         except BaseException:
-            lock.release()
+            session.close()
             raise
         finally:
             client.close()
-        return cls(settings, run, lock, gateway), swept
+        return session, swept
+
+    def _start_gateway(self, choice: Choice) -> None:
+        self.spent_before = spent(self.run)
+        if self.settings.gateway == "on":
+            limits = (self.settings.spend_limit, self.settings.case_spend_limit)
+            self._gateway = Gateway.start(self.run.path, choice.gateway_config(*limits, self.spent_before))
 
     def handed_over(self) -> dict[str, str]:
         """What a worker needs to know, as text."""
-        return {"settings": self.settings.model_dump_json(), "control": str(self._gateway.control)}
+        control = str(self._gateway.control) if self._gateway is not None else ""
+        return {"settings": self.settings.model_dump_json(), "control": control}
 
     def bench(self, worker: str, tell: Callable[[str], None] | None) -> Bench:
         """The share of a worker in this very process, which tells its progress to the user itself."""
@@ -85,6 +100,52 @@ class Session:
         """Print what the workers are doing until the session closes."""
         self._printer = printer
         printer.start()
+
+    def warnings(self) -> list[str]:
+        """Lines that tell what makes the run's numbers other than those of runs that are like it."""
+        settings, lines = self.settings, []
+        if settings.gateway == "off":
+            lines.append(
+                "WARNING: --gateway off: claws use their user's own configuration and credentials, which are in "
+                "the workspaces and may be in the artifacts; nothing is counted or limited"
+            )
+        if settings.egress == "open":
+            why = "--egress open" if settings.gateway == "on" else "--gateway off"
+            lines.append(
+                f"WARNING: {why}: claws can reach the network; the numbers are not comparable with others"
+            )
+        return lines
+
+    def opening(self) -> list[str]:
+        """Lines that tell which run this is."""
+        settings, lines = self.settings, []
+        if settings.adapter == "bare":
+            lines.append("--adapter bare: what the claw says in its final message is judged, not what it does")
+        lines.append(f"run {settings.run_id}, model {settings.model}")
+        if self.spent_before:
+            limit = f" of --spend-limit ${settings.spend_limit}" if settings.spend_limit is not None else ""
+            lines.append(f"spent before under this run id: ${self.spent_before:.4f}{limit}")
+        return lines
+
+    def money(self) -> list[str]:
+        """Lines that tell what the run has cost, where it could cost anything, and how it goes on at its limit."""
+        if self._gateway is None or not self.settings.has_price:
+            return []
+        lines = [f"spent under this run id: ${spent(self.run):.4f}, by what is known of every attempt"]
+        if self._is_at_its_limit():
+            lines.append(
+                "the run's spend limit is reached: cases that were cut off, or not begun, are run by the same "
+                f"command with --run-id={self.run.run_id} and a higher --spend-limit"
+            )
+        return lines
+
+    def _is_at_its_limit(self) -> bool:
+        if self._gateway is None:
+            return False
+        try:
+            return GatewayClient(self._gateway.control).totals().budget_reached
+        except GatewayError:
+            return False  # it is gone, which the cases say
 
     def kept(self) -> list[str]:
         """Lines that tell which workspaces were kept, and what to do with them."""
@@ -109,7 +170,10 @@ class Session:
         try:
             if self._printer is not None:
                 self._printer.stop()
-            self._gateway.stop()
+            if self._gateway is not None:
+                self._gateway.stop()
+            if self._is_new and self.run.remove_if_nothing_happened():
+                return
             with suppress(OSError):  # a full disk: what was there stays, and the next run makes it anew
                 if any(self.run.cases()):
                     self.run.write_predictions()
@@ -121,7 +185,7 @@ class Session:
 def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
     """A worker's share, from what the controller handed over."""
     settings = Settings.model_validate_json(handed_over["settings"])
-    return Bench(settings, worker, Path(handed_over["control"]))
+    return Bench(settings, worker, Path(handed_over["control"]) if handed_over["control"] else None)
 
 
 def _check_limits(settings: Settings, claws: list[str]) -> None:
@@ -142,6 +206,7 @@ def _check_limits(settings: Settings, claws: list[str]) -> None:
 def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
     return {
         "clawbench": {"version": version("clawbench"), "commit": _commit()},
+        "limits": {"spend_limit": str(settings.spend_limit) if settings.spend_limit is not None else None},
         "settings": settings.attributed() | {"harness": harness_version(), "dataset_sha256": _rows(settings)},
         "claws": {name: _claw(name, settings) for name in claws if installed(name)},
     }

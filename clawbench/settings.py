@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,19 +13,43 @@ LONGEST = 10_000_000.0
 """Seconds. No timer of the machine takes any number, and one that fails would leave a claw without a deadline."""
 
 
-class Settings(BaseModel):
-    """The options of one run."""
-
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Served(_Strict):
+    """The model as claws are told of it, and as manifests name what stands behind it. Nothing in it is secret."""
+
+    name: str
+    """As claws must send it; "" is the one that a claw's own configuration names."""
+    apis: tuple[str, ...]
+    """The wire formats that it is answered in, best first."""
+    context_window: int | None = None
+    """Tokens, where a provider declares them."""
+    behind: dict[str, Any] | None = None
+    """The provider (address, transforms, limits, price table); None where there is none."""
+
+
+class Settings(_Strict):
+    """The options of one run."""
 
     run_id: str
     artifacts: Path
     """The folder of all runs, absolute."""
     model: str
+    """What numbers are attributed to: `scripted:<name>`, `<provider>/<model>`, `replay:<run>`, `own:<name>`."""
+    served: Served | None = None
+    """None: a scripted model, which is all that its name says."""
     adapter: Literal["full", "bare"] = "full"
     """`bare`: the claw gets the issue alone, and what its final message says is judged, not what it did."""
     agent_timeout: float = Field(gt=0, le=LONGEST)
     """Seconds of wall clock for one claw on one instance."""
+    exclude_waits: bool = False
+    """Whether that is extended by the time that the case was held back at the gateway."""
+    spend_limit: Decimal | None = Field(default=None, gt=0)
+    """US dollars for all cases of the run id together."""
+    case_spend_limit: Decimal | None = Field(default=None, gt=0)
+    """US dollars for each case."""
     max_turns: int = Field(gt=0)
     llm_no: int = Field(ge=0)
     eval_timeout: float = Field(ge=1, le=LONGEST)
@@ -32,9 +57,24 @@ class Settings(BaseModel):
     resume: bool
     keep_container: KeepContainer
     egress: Literal["gateway", "open"]
+    gateway: Literal["on", "off"] = "on"
+    """`off`: claws ask their own providers, by their user's own configuration and credentials."""
+    record: bool = False
+    recordings: Path | None = None
+    """The folder that a `replay:` model answers from."""
     dataset: str | None = None
     pids_limit: int
     memory: str
+
+    @property
+    def endpoint(self) -> Served:
+        """The model as claws are told of it."""
+        return self.served or Served(name=self.model.replace(":", "-"), apis=("chat",))
+
+    @property
+    def has_price(self) -> bool:
+        """Whether there is anything that its requests could cost: scripted and recorded answers are free."""
+        return self.gateway == "off" or (self.served is not None and self.served.behind is not None)
 
     def contender(self, claw: str) -> str:
         """What a number is of: the claw, with what was left of its adapter."""
@@ -45,5 +85,12 @@ class Settings(BaseModel):
         return own if self.adapter == "full" else "bare.txt"
 
     def attributed(self) -> dict[str, Any]:
-        """The part of them that a number depends on, for the manifest."""
-        return self.model_dump(mode="json", exclude={"run_id", "artifacts", "resume", "keep_container"})
+        """The part of them that a number depends on, for the manifest.
+
+        The run's spend limit is not among them: it says how many cases are run, and a run that reached it goes on
+        under a higher one. The case's is a budget of the claw, like its time.
+        """
+        return self.model_dump(mode="json", exclude=_NOT_ATTRIBUTED)
+
+
+_NOT_ATTRIBUTED = {"run_id", "artifacts", "resume", "keep_container", "spend_limit", "record", "recordings"}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
 
 from adapters.base import CommandResult, Task
+from clawbench.accounts import charged, facts_of, mismatches
+from clawbench.bench import SpendLimitError
 from clawbench.case import Case
+from clawbench.endings import ending_of, ending_without_gateway
+from clawbench.watching import Watch
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from gateway.client import GatewayError
@@ -22,16 +26,6 @@ from workspace.prepare import WORKDIR
 from workspace.running import Workspace
 from workspace.start_tree import StartTree
 
-_PROVIDER_FAULTS = {
-    "unauthorized": "the provider refused the key (401)",
-    "rate_limited": "the provider's rate limit (429)",
-    "server_error": "the provider failed (5xx)",
-    "malformed": "the provider's answer was malformed",
-    "dropped": "the provider broke the connection off",
-    "hung": "the provider did not answer",
-}
-"""Endings of a request that are not the claw's doing. Claws exit 0 on some of them: the gateway knows."""
-
 
 class _Shell:
     """A workspace as adapters see it; the claw's own run also writes its logs to the case's folder."""
@@ -39,6 +33,8 @@ class _Shell:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.logs: tuple[Path, Path] | None = None
+        self.extra: Callable[[], float] = lambda: 0.0
+        """Seconds that the claw's deadline is put off by."""
 
     def run(
         self,
@@ -49,7 +45,7 @@ class _Shell:
         workdir: str | None = None,
     ) -> CommandResult:
         result = self._workspace.run(
-            command, timeout=timeout, environment=environment, workdir=workdir, logs=self.logs
+            command, timeout=timeout, environment=environment, workdir=workdir, logs=self.logs, extra=self.extra
         )
         return CommandResult(result.exit_code, result.stdout, result.stderr, result.seconds)
 
@@ -72,7 +68,7 @@ class Attempt:
         self._ending = Ending.AGENT_ERROR
         self._detail = ""
         self._exit_code: int | None = None
-        self._counts = CaseCounts()
+        self._counts: CaseCounts | None = None
         self._stdout = b""
 
     def run_claw(self) -> None:
@@ -82,29 +78,43 @@ class Attempt:
             NotInstalledError, BadOptionError: the claw can't be run so.
             WorkspaceError, GatewayError: what it runs in broke.
         """
-        case, settings = self._case, self._case.bench.settings
-        task = Task(
-            prompt=case.prompt,
-            workdir=WORKDIR,
-            base_url=f"http://127.0.0.1:{GATEWAY_PORT}/v1",
-            model=settings.model.replace(":", "-"),
-            timeout=settings.agent_timeout,
-            max_turns=settings.max_turns,
-            llm_no=settings.llm_no,
-        )
+        case = self._case
+        task = _task(case)
         case.folder.write_text("prompt.txt", task.prompt)
         with case.phase("agent setup", "setting up the claw"):
             case.adapter.create_agent(self._shell, task)
         self._shell.logs = (case.folder.path / "agent_stdout.log", case.folder.path / "agent_stderr.log")
         with case.phase("agent", f"{case.claw} works"):
-            result = case.adapter.send_task(self._shell, task)
+            result = self._watched(task)
             self._workspace.check_way_out()
         with case.phase("export", "ending the workspace"):
             self._workspace.freeze()
-        self._counts = case.bench.gateway.close_case(case.case_id)
         self._exit_code = result.exit_code
         self._stdout = result.stdout
-        self._ending, self._detail = ending_of(result, self._counts)
+        if case.bench.settings.gateway == "off":
+            self._ending, self._detail = ending_without_gateway(result)
+            return
+        self._counts = case.bench.gateway.close_case(case.case_id)
+        self._ending, self._detail = ending_of(result, self._counts, self._limit)
+
+    def _watched(self, task: Task) -> CommandResult:
+        """Run the claw, and end it where the gateway has nothing for it any more (raises GatewayError)."""
+        case = self._case
+        if case.bench.settings.gateway == "off":
+            return case.adapter.send_task(self._shell, task)
+        with Watch(case.bench.gateway, case.case_id, self._workspace) as watch:
+            if case.bench.settings.exclude_waits:
+                self._shell.extra = lambda: watch.waited
+            result = case.adapter.send_task(self._shell, task)
+        watch.check()
+        return result
+
+    def _limit(self, counts: CaseCounts) -> Ending:
+        """Which of the two spend limits it was that refused a request."""
+        settings = self._case.bench.settings
+        own = settings.case_spend_limit is not None and charged(counts.cost) >= settings.case_spend_limit
+        reached = self._case.bench.gateway.totals().budget_reached
+        return Ending.BUDGET if own or not reached else Ending.RUN_BUDGET
 
     def export(self) -> None:
         """Take the patch from repository state and keep it with session and usage.
@@ -112,6 +122,7 @@ class Attempt:
         Raises:
             ExportError: the patch does not reproduce what the claw left.
             ProviderError: the model's provider broke; what was left is kept, and not judged.
+            SpendLimitError: the run's spend limit cut the claw off; likewise.
         """
         case = self._case
         session = case.folder.path / "session"
@@ -127,13 +138,18 @@ class Attempt:
         self._keep(taken, session)
         if self._ending is Ending.INFRASTRUCTURE:
             raise ProviderError(self._detail)
+        if self._ending is Ending.RUN_BUDGET:
+            raise SpendLimitError(self._detail)
 
     def _keep(self, taken: Export, session: Path) -> None:
         case = self._case
         told = case.adapter.usage(session, self._stdout)
+        # what a claw tells at its end alone, it has not told where it was ended
+        differing = mismatches(told, self._counts) if self._exit_code is not None else []
         usage = {
-            "gateway": self._counts.model_dump(mode="json"),
+            "gateway": self._counts.model_dump(mode="json") if self._counts is not None else None,
             "claw": asdict(told) if told is not None else None,
+            "mismatches": differing,
         }
         case.folder.write_text("usage.json", json.dumps(usage, indent=2) + "\n")
         patch = taken.patch
@@ -142,13 +158,11 @@ class Attempt:
         facts = {
             "model_name_or_path": f"{case.bench.settings.contender(case.claw)}/{case.bench.settings.model}",
             "ending": self._ending,
-            "is_final": self._ending is not Ending.INFRASTRUCTURE,
+            "is_final": self._ending.is_final,
             "detail": self._detail,
             "exit_code": self._exit_code,
-            "requests": self._counts.requests,
-            "turns": self._counts.turns,
-            "removed_tools": self._counts.removed_tools,
-            "tokens": self._counts.tokens.model_dump(),
+            **facts_of(self._counts, told, has_price=case.bench.settings.has_price),
+            "usage_mismatches": differing,
             "changed_files": taken.changed_files,
             "patch_bytes": len(patch.encode()),
             "start_tree": taken.start_tree,
@@ -174,23 +188,19 @@ class ProviderError(ConnectionError):
     """The model's provider broke under the claw: nothing can be said of the claw."""
 
 
-def ending_of(result: CommandResult, counts: CaseCounts) -> tuple[Ending, str]:
-    """How the claw's run ended, by what the gateway saw; an exit code alone is not the ending."""
-    last = counts.last_ending
-    # a model that hangs until the budget is used up is a timeout, as for any slow model
-    if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
-        return Ending.INFRASTRUCTURE, _PROVIDER_FAULTS[last]
-    nothing = "the model's last answer was empty" if last == "empty" else ""
-    also = f"; {nothing}" if nothing else ""
-    if result.timed_out:
-        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s{also}"
-    if not counts.requests:
-        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and never asked the model"
-    if last == "refused":  # which it is only where all were
-        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and every request of it was refused"
-    if result.exit_code != 0:
-        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} after {counts.turns} turns{also}"
-    return Ending.FINISHED, nothing
+def _task(case: Case) -> Task:
+    settings, served = case.bench.settings, case.served
+    return Task(
+        prompt=case.prompt,
+        workdir=WORKDIR,
+        base_url=f"http://127.0.0.1:{GATEWAY_PORT}/v1" if settings.gateway == "on" else None,
+        model=served.name,
+        timeout=settings.agent_timeout,
+        max_turns=settings.max_turns,
+        llm_no=settings.llm_no,
+        api=case.api,
+        context_window=served.context_window,
+    )
 
 
 @contextmanager
@@ -210,13 +220,14 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
             bench.client, prepared, cache=bench.home / "start-trees", labels=case.labels, say=case.say
         )
     case.folder.keep_manifest(case.manifest())
-    socket = bench.gateway.open_case(case.gateway_spec())
+    socket = bench.gateway.open_case(case.gateway_spec()) if bench.settings.gateway == "on" else None
     keep = Keep()
     # two runs may have the same id in two folders of artifacts
     unique = f"{bench.settings.run_id}.{case.case_id}"[:170] + f".{token_hex(4)}"
     name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", unique)
     with ExitStack() as stack:
-        stack.callback(_close, case)
+        if socket is not None:
+            stack.callback(_close, case)
         with case.phase("workspace", "starting a fresh workspace"):
             workspace = stack.enter_context(
                 open_workspace(

@@ -14,7 +14,9 @@ class Outcome(StrEnum):
     EMPTY_PATCH = "empty_patch"
     APPLY_FAILED = "apply_failed"
     TIMEOUT = "timeout"
+    BUDGET = "budget"
     AGENT_ERROR = "agent_error"
+    RUN_BUDGET = "run_budget"
     INFRASTRUCTURE = "infrastructure"
 
 
@@ -23,8 +25,17 @@ class Ending(StrEnum):
 
     FINISHED = "finished"
     TIMEOUT = "timeout"
+    BUDGET = "budget"
+    """The case's own spend limit was reached: a budget as the wall clock is one."""
     AGENT_ERROR = "agent_error"
+    RUN_BUDGET = "run_budget"
+    """The run's spend limit was reached, by all its cases together: nothing that this claw did."""
     INFRASTRUCTURE = "infrastructure"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether what was exported is the claw's last word, and not only what was there when it was cut off."""
+        return self not in {Ending.RUN_BUDGET, Ending.INFRASTRUCTURE}
 
 
 class Verdict(StrEnum):
@@ -60,7 +71,13 @@ POLICY: dict[Outcome, Policy] = {
     Outcome.TIMEOUT: Policy(
         False, False, False, True, "the budget was used up and what was left does not resolve it"
     ),
+    Outcome.BUDGET: Policy(
+        False, False, False, True, "the case's spend limit was used up and what was left does not resolve it"
+    ),
     Outcome.AGENT_ERROR: Policy(False, False, False, True, "the claw failed and what it left does not resolve it"),
+    Outcome.RUN_BUDGET: Policy(
+        False, True, True, False, "the run's spend limit was reached while the claw was at work"
+    ),
     Outcome.INFRASTRUCTURE: Policy(
         False, True, True, False, "Docker, an image, the gateway, the provider or the evaluation broke"
     ),
@@ -71,21 +88,20 @@ def outcome_of(ending: Ending, verdict: Verdict) -> Outcome:
     """What a case counts as.
 
     A patch that resolves passes however the claw ended, as in the paper (Claw-SWE-Bench, 2026): whatever was
-    left at the end of the budget is judged. Otherwise the ending, where it was not an orderly one, says more than
-    the verdict does.
+    left at the end of the budget is judged. That holds for a budget in dollars as well, if it is the case's own; a
+    case that the run's spend limit cut off had less than others, is not judged, and is run again. Otherwise the
+    ending, where it was not an orderly one, says more than the verdict does.
 
     Args:
         ending: how the claw's run ended.
         verdict: what the harness said of the exported patch; NOT_JUDGED stands for an empty one.
     """
-    if ending is Ending.INFRASTRUCTURE:
-        return Outcome.INFRASTRUCTURE
+    if not ending.is_final:
+        return Outcome(ending)
     if verdict is Verdict.RESOLVED:
         return Outcome.RESOLVED
-    if ending is Ending.TIMEOUT:
-        return Outcome.TIMEOUT
-    if ending is Ending.AGENT_ERROR:
-        return Outcome.AGENT_ERROR
+    if ending is not Ending.FINISHED:
+        return Outcome(ending)
     return {
         Verdict.UNRESOLVED: Outcome.UNRESOLVED,
         Verdict.APPLY_FAILED: Outcome.APPLY_FAILED,

@@ -20,6 +20,10 @@ from records.files import write_atomically, write_json
 _EXPORT = ("model_name_or_path", "is_final", "ending", "seconds", "patch_sha256")
 _OUTCOME = ("outcome", "seconds")
 """What the facts of an export, and of an outcome, hold at the least."""
+REQUESTS = "requests.jsonl"
+"""What a case asked the model, a line per request: what it cost is in here, and outlives the attempt."""
+EARLIER = "earlier_attempts"
+"""The folder in the run that keeps the requests of attempts that were thrown away."""
 
 
 class CaseFolder:
@@ -36,10 +40,21 @@ class CaseFolder:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(self.path.parent / f".{self.instance_id}.lock")
 
+    @property
+    def requests(self) -> Path:
+        """What this attempt asks the model."""
+        return self.path / REQUESTS
+
     def forget(self) -> None:
-        """Remove all that is known of the case."""
-        if self.path.exists():
-            shutil.rmtree(self.path)
+        """Remove all that is known of the case, but for what it asked the model: what is spent stays spent."""
+        if not self.path.exists():
+            return
+        if self.requests.exists():
+            earlier = self.path.parent.parent / EARLIER / self.claw / self.instance_id
+            earlier.mkdir(parents=True, exist_ok=True)
+            # in one step, so that a kill leaves it in one of the two places
+            self.requests.replace(earlier / f"{len(list(earlier.iterdir())) + 1}.jsonl")
+        shutil.rmtree(self.path)
 
     def begin(self) -> None:
         """Empty the folder and say that the case has begun."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from records.case import CaseFolder
+from records.case import EARLIER, REQUESTS, CaseFolder
 from records.files import append_line, write_atomically, write_json
 
 
@@ -74,9 +75,10 @@ class RunDirectory:
         """Write the manifest, or check that the run's own says the same.
 
         `settings` must be equal; claws that are new to the run are added, those that it has must be equal.
+        `limits` may be others each time: the manifest has those of the latest command, the journal every change.
 
         Args:
-            manifest: `settings` and `claws` (one mapping each), and whatever else is worth knowing.
+            manifest: `settings`, `claws` and `limits` (one mapping each), and whatever else is worth knowing.
 
         Raises:
             RunError: something differs; every difference is in the message.
@@ -101,8 +103,12 @@ class RunDirectory:
                 f"run {self.run_id} was made with other settings; take another --run-id, or give it what it had:\n"
                 + "\n".join(f"  {line}" for line in different)
             )
-        if set(manifest["claws"]) - set(claws):
-            write_json(self.manifest_path, {**held, "claws": {**claws, **manifest["claws"]}})
+        limits = held.get("limits")
+        fresh = {**held, "claws": {**claws, **manifest["claws"]}, "limits": manifest["limits"]}
+        if limits != manifest["limits"]:
+            self.note_run("limits", before=limits, now=manifest["limits"])
+        if fresh != held:
+            write_json(self.manifest_path, fresh)
 
     def case(self, claw: str, instance_id: str) -> CaseFolder:
         """The folder of a case."""
@@ -113,10 +119,27 @@ class RunDirectory:
         marks = [*self.path.glob("*/*/case.json"), *self.path.glob("*/*/metadata.json")]
         return [CaseFolder(path, path.parent.name, path.name) for path in sorted({mark.parent for mark in marks})]
 
+    def request_logs(self) -> list[Path]:
+        """What every attempt of every case asked the model, those that were thrown away included."""
+        return sorted([*self.path.glob(f"*/*/{REQUESTS}"), *self.path.glob(f"{EARLIER}/*/*/*.jsonl")])
+
     def note(self, claw: str, instance_id: str, event: str, **more: Any) -> None:
         """Write a transition of a case to the journal."""
-        row = {"time": now(), "claw": claw, "instance_id": instance_id, "event": event, **more}
-        append_line(self.path / "state.jsonl", row)
+        self.note_run(event, claw=claw, instance_id=instance_id, **more)
+
+    def note_run(self, event: str, **more: Any) -> None:
+        """Write what happened to the run as a whole to the journal."""
+        append_line(self.path / "state.jsonl", {"time": now(), "event": event, **more})
+
+    def remove_if_nothing_happened(self) -> bool:
+        """Remove a run that was made in vain: its journal has no line, so no case began, and nothing was spent.
+
+        This is for who made the folder: one that was there before may be anyone's.
+        """
+        if (self.path / "state.jsonl").exists() or self.request_logs():
+            return False
+        shutil.rmtree(self.path, ignore_errors=True)
+        return True
 
     def write_predictions(self) -> None:
         """Make `predictions.jsonl` again from the cases' folders, for all claws and for each.

@@ -217,7 +217,7 @@ def test_what_is_done_and_not_said_is_kept_and_not_judged(tmp_path: Path) -> Non
 def test_a_run_is_named_by_its_adapter(options: list[str], name: str) -> None:
     code = (
         "import sys; from _pytest.config import _prepareconfig; from clawbench.options import settings_from; "
-        "print(settings_from(_prepareconfig(sys.argv[1:])).run_id)"
+        "print(settings_from(_prepareconfig(sys.argv[1:]))[0].run_id)"
     )
     command = [sys.executable, "-c", code, "-k", "nanobot", *options]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)

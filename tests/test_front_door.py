@@ -23,7 +23,7 @@ from adapters.base import CommandResult
 from adapters.registry import installed
 from clawbench.cli import app
 from clawbench.settings import Settings
-from clawbench.solving import ending_of
+from clawbench.endings import ending_of
 from evaluation.outcomes import Ending
 from gateway.case import Case as GatewayCase
 from gateway.models import CaseCounts, CaseSpec

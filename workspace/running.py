@@ -1,7 +1,8 @@
 """A running workspace: commands in it, files into it and out of it, and its end.
 
 A command that reaches its deadline is ended by ending the workspace itself, by the engine: every process in it
-goes, whatever the agent did to `kill` or to its own parents, and the file system stays to be exported.
+goes, whatever the agent did to `kill` or to its own parents, and the file system stays to be exported. Whoever
+holds the workspace may end it so at any other moment, from any thread.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,7 +30,7 @@ class Result:
     """How a command ended."""
 
     exit_code: int | None
-    """None where it was ended at its deadline."""
+    """None where the workspace was ended under it: at its deadline, or by whoever holds the workspace."""
     stdout: bytes
     stderr: bytes
     seconds: float
@@ -47,6 +48,8 @@ class Workspace:
     container: Container
     forwarder: Container | None = None
     """The way to the gateway, if there is one."""
+    _ended: threading.Event = field(default_factory=threading.Event, repr=False)
+    """Set when it was ended from here, not by what ran in it or by anyone else."""
 
     def run(
         self,
@@ -56,6 +59,7 @@ class Workspace:
         environment: Mapping[str, str] | None = None,
         workdir: str | None = None,
         logs: tuple[Path, Path] | None = None,
+        extra: Callable[[], float] = lambda: 0.0,
     ) -> Result:
         """Run a command as root.
 
@@ -65,6 +69,8 @@ class Workspace:
             environment: on top of the container's own.
             workdir: where it starts; the repository where not given.
             logs: files that stdout and stderr are written to as they come.
+            extra: asked when the time is up, in another thread: seconds that the deadline is put off by, counted
+                from the start like `timeout`. What is more than before is waited for, and then it is asked again.
 
         Raises:
             WorkspaceError: the container ended under the command, and not from within: the engine was
@@ -72,13 +78,7 @@ class Workspace:
                 has ended, no more.
         """
         api = client_of(self.container).api
-        ended = threading.Event()
         since = time.time()
-
-        def end() -> None:
-            ended.set()
-            self.end()
-
         with ExitStack() as stack:
             sinks = [stack.enter_context(path.open("wb")) for path in logs or ()]
             began = time.monotonic()
@@ -92,13 +92,10 @@ class Workspace:
                 )["Id"]
             except APIError as error:
                 raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
-            deadline = threading.Timer(timeout, end)
-            deadline.daemon = True
-            stack.callback(deadline.cancel)
-            deadline.start()
+            stack.enter_context(self._deadline(timeout, extra))
             stdout, stderr = _collect(api.exec_start(execution, stream=True, demux=True), sinks)
         seconds = time.monotonic() - began
-        if ended.is_set():
+        if self._ended.is_set():
             self._wait_until_ended()
             return Result(None, stdout, stderr, seconds)
         try:
@@ -114,6 +111,26 @@ class Workspace:
                     "something outside ended it. Run the same command again."
                 )
         return Result(137 if code is None else int(code), stdout, stderr, seconds)
+
+    @contextmanager
+    def _deadline(self, timeout: float, extra: Callable[[], float]) -> Iterator[None]:
+        """End the workspace when the time is up, unless this is left before."""
+        over = threading.Event()
+        began = time.monotonic()
+
+        def watch() -> None:
+            left = timeout
+            while not over.wait(max(0.0, left)):
+                left = began + timeout + extra() - time.monotonic()
+                if left <= 0:
+                    self.end()
+                    return
+
+        threading.Thread(target=watch, daemon=True, name="deadline").start()
+        try:
+            yield
+        finally:
+            over.set()
 
     def check_way_out(self) -> None:
         """See that the way to the gateway is still there, after a command that may have used it.
@@ -172,6 +189,7 @@ class Workspace:
 
     def end(self) -> None:
         """End every process in the workspace; the file system stays as it is."""
+        self._ended.set()
         try:
             self.container.kill()
         except NotFound:

@@ -1,0 +1,103 @@
+"""What a case and a run used and cost, as metadata and reports say it. What is unknown is None there, never 0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from adapters.base import TokenUsage
+from gateway.models import CaseCounts, Cost, TokenCounts
+from records.run import RunDirectory
+
+TOLERANCE = 0.02
+"""By which part a claw's own account may differ from the gateway's before it is told."""
+
+
+def charged(cost: Cost) -> Decimal:
+    """US dollars that a cost is held for against limits: by the table or in the provider's word, what is more.
+
+    What has no price is not in it.
+    """
+    return max(known for known in (cost.priced, cost.told, Decimal(0)) if known is not None)
+
+
+def spent(run: RunDirectory) -> Decimal:
+    """US dollars that all cases of a run have cost so far, attempts that were thrown away included.
+
+    The request logs are the truth: the gateway appends a line as each request ends, and no step removes one.
+    """
+    return sum((charged(cost) for log in run.request_logs() for cost in _costs(log)), Decimal(0))
+
+
+def _costs(log: Path) -> Iterator[Cost]:
+    for line in log.read_text("utf-8", errors="replace").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # torn by a kill of the machine
+        if isinstance(row, dict) and row.get("cost"):
+            yield Cost.model_validate(row["cost"])
+
+
+def facts_of(counts: CaseCounts | None, told: TokenUsage | None, *, has_price: bool) -> dict[str, Any]:
+    """What a case's metadata says of its use of the model.
+
+    Args:
+        counts: by the gateway; None where there was none, and only the claw can tell.
+        told: by the claw itself.
+        has_price: whether what answered could cost anything.
+    """
+    if counts is None:
+        unknown = TokenCounts(**dict.fromkeys(TokenCounts.model_fields))
+        tokens = unknown.model_dump() | (asdict(told) if told is not None else {})
+        cost = {"priced": None, "told": None, "unpriced": None}
+        return {"requests": None, "turns": None, "tokens": tokens, "cost": cost}
+    return {
+        "requests": counts.requests,
+        "turns": counts.turns,
+        "removed_tools": counts.removed_tools,
+        "tokens": counts.tokens.model_dump(),
+        "unknown_usage": counts.unknown_usage,
+        "cost": counts.cost.model_dump(mode="json") if has_price else None,
+        "stop_reasons": counts.stop_reasons,
+        "waited": counts.waited,
+        "retries": counts.retries,
+    }
+
+
+def mismatches(told: TokenUsage | None, counts: CaseCounts | None) -> list[str]:
+    """Where a claw's own account and the gateway's are further apart than they may be, class by class."""
+    if told is None or counts is None or counts.unknown_usage:
+        return []
+    counted = counts.tokens.model_dump()
+    return [
+        f"{name}: the claw says {value}, the gateway counted {counted[name]}"
+        for name, value in asdict(told).items()
+        if value is not None
+        and counted[name] is not None
+        and abs(value - counted[name]) > TOLERANCE * counted[name]
+    ]
+
+
+def use_lines(counts: CaseCounts) -> list[str]:
+    """A case's use of the model in a few lines of text."""
+    tokens = ", ".join(
+        f"{'unknown' if value is None else f'{value:,}'} {name.replace('_', ' ')}"
+        for name, value in counts.tokens.model_dump().items()
+    )
+    endings = ", ".join(f"{count} {ending}" for ending, count in counts.endings.items() if count)
+    cost, lines = counts.cost, [f"requests: {counts.requests:,} ({endings or 'none'})", f"tokens: {tokens}"]
+    if counts.unknown_usage:
+        lines.append(f"replies that told no usage: {counts.unknown_usage:,}")
+    by_table = "unknown" if cost.priced is None else f"${cost.priced:.4f}"
+    more = f", without {cost.unpriced:,} replies whose price is not known" if cost.unpriced and cost.priced else ""
+    lines.append(f"cost by the price table: {by_table}{more}")
+    if cost.told is not None:
+        lines.append(f"cost in the provider's own word: ${cost.told:.4f}")
+    if counts.waited or counts.retries:
+        lines.append(f"held back for {counts.waited:.0f} s; sent once more: {counts.retries:,}")
+    return lines

@@ -1,0 +1,60 @@
+"""How a claw's run ended, told from what the gateway saw: an exit code alone is not the ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from adapters.base import CommandResult
+from evaluation.outcomes import Ending
+from gateway.models import CaseCounts
+
+_PROVIDER_FAULTS = {
+    "unauthorized": "the provider refused the key (401)",
+    "rate_limited": "the provider's rate limit (429)",
+    "server_error": "the provider failed (5xx)",
+    "malformed": "the provider's answer was malformed",
+    "dropped": "the provider broke the connection off",
+    "hung": "the provider did not answer",
+}
+"""Endings of a request that are not the claw's doing. Claws exit 0 on some of them: the gateway knows."""
+
+
+def ending_of(
+    result: CommandResult, counts: CaseCounts, limit: Callable[[CaseCounts], Ending] = lambda _: Ending.BUDGET
+) -> tuple[Ending, str]:
+    """How the claw's run ended, by what the gateway saw; an exit code alone is not the ending.
+
+    Args:
+        result: of the claw.
+        counts: of the case.
+        limit: asked where a request was refused for money: which spend limit it was.
+    """
+    last = counts.last_ending
+    # whoever was refused for money has been ended for it, or did no more
+    if counts.endings["budget"] and (last == "budget" or result.timed_out):
+        ending = limit(counts)
+        whose = "its own" if ending is Ending.BUDGET else "the run's"
+        return ending, f"ended at {whose} spend limit after {counts.turns} turns"
+    # a model that hangs until the budget is used up is a timeout, as for any slow model
+    if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
+        return Ending.INFRASTRUCTURE, _PROVIDER_FAULTS[last]
+    if not result.timed_out and last in {None, "refused"}:  # "refused" it is only where all were
+        what = "every request of it was refused" if counts.requests else "never asked the model"
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code} and {what}"
+    nothing = "the model's last answer was empty" if last == "empty" else ""
+    ending, why = ending_without_gateway(result, f" after {counts.turns} turns")
+    return ending, "; ".join(filter(None, (why, nothing)))
+
+
+def ending_without_gateway(result: CommandResult, when: str = "") -> tuple[Ending, str]:
+    """How the claw's run ended, where nobody saw what its provider did.
+
+    Args:
+        result: of the claw.
+        when: more on the moment, for the case that it ended badly by itself.
+    """
+    if result.timed_out:
+        return Ending.TIMEOUT, f"ended at its budget after {result.seconds:.0f} s"
+    if result.exit_code != 0:
+        return Ending.AGENT_ERROR, f"it ended with {result.exit_code}{when}"
+    return Ending.FINISHED, ""
