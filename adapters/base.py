@@ -65,8 +65,8 @@ class Task:
     """The gateway's address inside the container, ending in `/v1`, before `/chat/completions`, `/responses` and
     `/messages`. None with the gateway off: the claw takes its user's own configuration and credentials."""
     model: str
-    """The model's name as the claw must send it. With the gateway off it is what the user's own configuration calls
-    it, and "" is the one that this configuration names."""
+    """The model's name as the claw must send it. With the gateway off it is what the user's own configuration
+    calls it, and "" is the one that this configuration names."""
     timeout: float
     """The budget: seconds of wall clock."""
     max_turns: int

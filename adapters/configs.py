@@ -8,6 +8,7 @@ real config gets into a container.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 
 from adapters.base import BadOptionError
 
+_UNKNOWN = "extra_forbidden"
 CONFIGS = Path(__file__).parents[1] / "claw_configs"
 
 
@@ -25,6 +27,21 @@ def config_file(folder: Path, name: str) -> Path:
     template = folder / name
     own = template.with_suffix(f".local{template.suffix}")
     return own if own.exists() else template
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        BadOptionError: it is not JSON, or no object.
+    """
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise BadOptionError(f"{file} is not JSON") from error
+    if not isinstance(content, dict):
+        raise BadOptionError(f"{file} is no object")
+    return content
 
 
 @contextmanager
@@ -39,4 +56,5 @@ def reading(file: Path) -> Iterator[None]:
     except ValidationError as error:
         first: Any = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise BadOptionError(f"{file}: {where or 'the file'}: {first['msg']}") from error
+        whole = " (a whole config of the claw's own is for --gateway off)" if first["type"] == _UNKNOWN else ""
+        raise BadOptionError(f"{file}: {where or 'the file'}: {first['msg']}{whole}") from error

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from adapters import configs
+from adapters import configs, own
 from adapters.base import (
     CommandResult,
     ContainerArguments,
@@ -28,7 +28,7 @@ from adapters.base import (
 )
 from adapters.configs import CONFIGS
 from adapters.generic_code import checkout_files, checkout_version, is_agent, package_files
-from adapters.generic_config import APIS, read_settings, render_config
+from adapters.generic_config import APIS, own_config, read_settings, render_config
 from adapters.prompts import prompt_bytes
 from adapters.python_claw import PythonClaw
 from adapters.runtimes import INSTALLED, PACKAGES, container_python, folder_name, installed_pythons
@@ -55,6 +55,7 @@ _DEPENDENCIES = replace(_CLAW, package="requests", distribution="requests")
 
 _AGENT = f"{_CLAW.folder}/agent"
 _CONFIG = "mykey.json"
+_OWN_IN_PYTHON = "mykey.local.py"
 _INPUT = re.compile(rb"^\[Cache\] input=(\d+) cached=(\d+)\s*$", re.MULTILINE)
 _CLAUDE_INPUT = re.compile(rb"^\[Cache\] input=(\d+) creation=(\d+) read=(\d+)\s*$", re.MULTILINE)
 _REPLY = re.compile(r"^=== Response === [\d: -]+\n", re.MULTILINE)
@@ -101,6 +102,7 @@ class GenericAdapter:
     min_memory: ClassVar[str] = "256m"
     min_pids: ClassVar[int] = 32
     apis: ClassVar[tuple[str, ...]] = APIS
+    has_own_config: ClassVar[bool] = True
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""
@@ -126,7 +128,9 @@ class GenericAdapter:
 
     def config_file(self) -> Path:
         """See `Adapter.config_file`."""
-        return configs.config_file(CONFIG_FOLDER, _CONFIG)
+        found = configs.config_file(CONFIG_FOLDER, _CONFIG)
+        in_python = CONFIG_FOLDER / _OWN_IN_PYTHON
+        return in_python if found == CONFIG_FOLDER / _CONFIG and in_python.exists() else found
 
     def container_arguments(self) -> ContainerArguments:
         """See `Adapter.container_arguments`."""
@@ -141,9 +145,14 @@ class GenericAdapter:
             TimeoutError: the container did not answer.
         """
         agent = self._agent()
-        config = render_config(read_settings(self.config_file()), task)
+        if task.base_url is None:
+            # in Python, since only what is in JSON is copied to the artifacts
+            config = {"mykey.py": own_config(own.own_file(self.config_file()), task)}
+        else:
+            rendered = render_config(read_settings(self.config_file()), task)
+            config = {_CONFIG: json.dumps(rendered, indent=2).encode()}
         agent.libraries.environment(shell)
-        shell.put(_AGENT, {**agent.files(), _CONFIG: json.dumps(config, indent=2).encode()})
+        shell.put(_AGENT, {**agent.files(), **config})
 
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
         """See `Adapter.send_task`."""
@@ -157,6 +166,8 @@ class GenericAdapter:
         inside = [f"{_CLAW.folder}/{launcher}", libraries.imported_from(), _AGENT, f"{_CLAW.folder}/{prompt}"]
         command = libraries.python(*inside, str(task.llm_no), str(task.max_turns))
         environment = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+        if task.base_url is None:
+            environment |= own.credentials()  # a mykey.py may read them
         return shell.run(command, timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:

@@ -8,19 +8,26 @@ prompt and reads calls from the text. With Anthropic's wire format the same sess
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 
 from adapters.base import BadOptionError, Task
-from adapters.configs import reading
+from adapters.configs import read_object, reading
 
 SessionName = Annotated[str, StringConstraints(pattern=r"^(native_)?oai_config\w*$")]
 
 APIS = ("chat", "messages", "responses")
 _API_MODES = {"chat": "chat_completions", "responses": "responses"}
 """GenericAgent's names of OpenAI's wire formats."""
+
+_MODEL_FOR_ALL = """
+for _session in list(globals().values()):
+    if isinstance(_session, dict) and "apikey" in _session:
+        _session["model"] = {model!r}
+"""
 
 
 class Session(BaseModel):
@@ -57,6 +64,25 @@ def read_settings(file: Path) -> GenericSettings:
     """
     with reading(file):
         return GenericSettings.model_validate_json(file.read_bytes())
+
+
+def own_config(file: Path, task: Task) -> bytes:
+    """The user's own config as a `mykey.py`, with the task's model for all of its sessions, if the task names one.
+
+    Args:
+        file: A `mykey.py` or `mykey.json` of GenericAgent's own. Python is not run here, but in the container.
+        task: Which model, if it says.
+
+    Raises:
+        BadOptionError: it is not JSON, or no object.
+    """
+    if file.suffix == ".json":
+        text = f"globals().update(__import__('json').loads({json.dumps(read_object(file))!r}))\n"
+    else:
+        text = file.read_text(encoding="utf-8") + "\n"
+    if task.model:
+        text += _MODEL_FOR_ALL.format(model=task.model)
+    return text.encode()
 
 
 def render_config(settings: GenericSettings, task: Task) -> dict[str, Any]:

@@ -14,15 +14,16 @@ import sqlite3
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
 
-from adapters import configs
+from adapters import configs, own
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
 from adapters.configs import CONFIGS
-from adapters.hermes_config import API_MODES, read_settings, render_config
+from adapters.hermes_config import API_MODES, own_config, read_settings, render_config
 from adapters.python_claw import PythonClaw
 
 VERSION = "0.19.0"
@@ -66,6 +67,7 @@ class HermesAdapter:
     min_memory: ClassVar[str] = "512m"
     min_pids: ClassVar[int] = 64
     apis: ClassVar[tuple[str, ...]] = tuple(API_MODES)
+    has_own_config: ClassVar[bool] = True
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""
@@ -87,11 +89,16 @@ class HermesAdapter:
             NotInstalledError: the container's Python can't import the runtime.
             TimeoutError: the container did not answer.
         """
-        variables = _CLAW.environment(shell)
+        claw = replace(_CLAW, probe=(*_CLAW.probe, "anthropic")) if task.api == "messages" else _CLAW
+        variables = claw.environment(shell)
         # The first file brings back what the login shell's profile and hermes itself take away; the others are
         # those that hermes sources if it is told of none.
         init_files = [f"{_CLAW.folder}/{_SHELL_INIT}", "~/.profile", "~/.bash_profile", "~/.bashrc"]
-        config = render_config(read_settings(self.config_file()), task, init_files)
+        if task.base_url is None:
+            config = own_config(own.own_file(self.config_file()), task, init_files)
+            own.mark(shell, _CLAW.folder)
+        else:
+            config = render_config(read_settings(self.config_file()), task, init_files)
         files = {
             _CONFIG: yaml.safe_dump(config, sort_keys=False).encode(),
             _SHELL_INIT: _shell_init(variables).encode(),
@@ -101,14 +108,17 @@ class HermesAdapter:
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
         """See `Adapter.send_task`."""
         options = ["--quiet", "--yolo", "--max-turns", str(task.max_turns), "--toolsets", ",".join(TOOLSETS)]
-        arguments = ["chat", *options, "--model", task.model]
+        arguments = ["chat", *options, *(["--model", task.model] if task.model else [])]
         command = _CLAW.with_prompt(shell, task, "hermes_cli.main", "--query", arguments)
         environment = {"HERMES_HOME": _CLAW.folder, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+        if task.base_url is None:
+            environment |= own.credentials()
         return shell.run(command, timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`."""
         shell.fetch(_CLAW.folder, destination)
+        own.leave_out(destination, f"{_CONFIG}*", ".env", "auth.json")
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the session
         """See `Adapter.usage`."""

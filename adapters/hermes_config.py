@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.base import BadOptionError, Task
 from adapters.configs import reading
+from adapters.own import set_over
 
 PROVIDER = "gateway"
 API_MODES = {"chat": "chat_completions", "responses": "codex_responses", "messages": "anthropic_messages"}
@@ -67,12 +68,36 @@ def read_settings(file: Path) -> HermesSettings:
     Raises:
         BadOptionError: it is not YAML, or sets something that is not a setting.
     """
-    try:
-        content = yaml.safe_load(file.read_bytes())
-    except yaml.YAMLError as error:
-        raise BadOptionError(f"{file} is not YAML") from error
+    content = _load(file)
     with reading(file):
         return HermesSettings.model_validate({} if content is None else content)
+
+
+def _load(file: Path) -> Any:
+    try:
+        return yaml.safe_load(file.read_bytes())
+    except yaml.YAMLError as error:
+        raise BadOptionError(f"{file} is not YAML") from error
+
+
+def own_config(file: Path, task: Task, shell_init_files: list[str]) -> dict[str, Any]:
+    """The user's own config, with what a case fixes set over it: all but where the model is.
+
+    Args:
+        file: A config of hermes' own.
+        task: How many rounds, and which model, if it says.
+        shell_init_files: As for `render_config`.
+
+    Raises:
+        BadOptionError: it is not YAML, or no object.
+    """
+    own = _load(file)
+    if not isinstance(own, dict):
+        raise BadOptionError(f"{file} is no object")
+    if isinstance(own.get("model"), str):
+        own["model"] = {"default": own["model"]}
+    model = {"model": {"default": task.model}} if task.model else {}
+    return set_over(own, {**_fixed(task, shell_init_files), **model})
 
 
 def render_config(settings: HermesSettings, task: Task, shell_init_files: list[str]) -> dict[str, Any]:
@@ -97,12 +122,15 @@ def render_config(settings: HermesSettings, task: Task, shell_init_files: list[s
     model = {"default": task.model, "provider": f"custom:{PROVIDER}", "context_length": window}
     if settings.model.max_tokens is not None:
         model["max_tokens"] = settings.model.max_tokens
+    chosen |= {"model": model, "custom_providers": [provider]}
+    return set_over(chosen, _fixed(task, shell_init_files))
+
+
+def _fixed(task: Task, shell_init_files: list[str]) -> dict[str, Any]:
+    """What is the same for every case, whoever answers."""
     return {
-        "model": model,
-        "custom_providers": [provider],
-        "agent": {**chosen["agent"], "max_turns": task.max_turns},
+        "agent": {"max_turns": task.max_turns},
         "terminal": {
-            **chosen["terminal"],
             "backend": "local",
             "cwd": task.workdir,
             # in a container hermes gives its shell a HOME of its own, without what the image's toolchains
@@ -110,7 +138,6 @@ def render_config(settings: HermesSettings, task: Task, shell_init_files: list[s
             "home_mode": "real",
             "shell_init_files": shell_init_files,
         },
-        "compression": chosen["compression"],
         "approvals": {"mode": "off"},
         # nothing is kept from one session for the next
         "memory": {"memory_enabled": False, "user_profile_enabled": False},

@@ -12,10 +12,10 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters import configs
+from adapters import configs, own
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
 from adapters.configs import CONFIGS
-from adapters.nanobot_config import PROVIDERS, read_settings, render_config
+from adapters.nanobot_config import PROVIDERS, own_config, read_settings, render_config
 from adapters.python_claw import PythonClaw
 
 VERSION = "0.3.5"
@@ -70,6 +70,7 @@ class NanobotAdapter:
     min_memory: ClassVar[str] = "512m"
     min_pids: ClassVar[int] = 64
     apis: ClassVar[tuple[str, ...]] = tuple(PROVIDERS)
+    has_own_config: ClassVar[bool] = True
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""
@@ -92,7 +93,11 @@ class NanobotAdapter:
             TimeoutError: the container did not answer.
         """
         variables = sorted(_CLAW.environment(shell))
-        config = render_config(read_settings(self.config_file()), task, variables)
+        if task.base_url is None:
+            config = own_config(own.own_file(self.config_file()), task, variables)
+            own.mark(shell, _CLAW.folder)
+        else:
+            config = render_config(read_settings(self.config_file()), task, variables)
         shell.put(_CLAW.folder, {_CONFIG: json.dumps(config, indent=2).encode()})
 
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
@@ -103,11 +108,14 @@ class NanobotAdapter:
         # HOME stays the image's: that is where its toolchains keep what they need without a network
         # (~/.m2, ~/.cargo), and nanobot hands HOME on to its shell tool.
         environment = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+        if task.base_url is None:
+            environment |= own.credentials()  # a config may name them, as in "${DEEPSEEK_API_KEY}"
         return shell.run(command, timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`."""
         shell.fetch(_CLAW.folder, destination)
+        own.leave_out(destination, f"{_CONFIG}*")
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the session
         """See `Adapter.usage`."""

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from adapters.base import Task
-from adapters.configs import reading
-
+from adapters.configs import read_object, reading
+from adapters.own import set_over
 
 PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
     "chat": ("custom", {}),
@@ -84,6 +84,20 @@ def read_settings(file: Path) -> NanobotSettings:
         return NanobotSettings.model_validate_json(file.read_bytes())
 
 
+def own_config(file: Path, task: Task, variables: list[str]) -> dict[str, Any]:
+    """The user's own config, with what a case fixes set over it: all but where the model is.
+
+    Args:
+        file: A config of nanobot's own.
+        task: How many rounds, and which model, if it says.
+        variables: As for `render_config`.
+
+    Raises:
+        BadOptionError: it is not JSON, or no object.
+    """
+    return set_over(read_object(file), _fixed(task, variables))
+
+
 def render_config(settings: NanobotSettings, task: Task, variables: list[str]) -> dict[str, Any]:
     """The config for one task, as the object that goes into its config file.
 
@@ -95,15 +109,17 @@ def render_config(settings: NanobotSettings, task: Task, variables: list[str]) -
     """
     config: dict[str, Any] = settings.model_dump(by_alias=True)
     provider, told = PROVIDERS[task.api]
-    config["agents"]["defaults"] |= {
-        "workspace": task.workdir,
-        "provider": provider,
-        "model": task.model,
-        "maxToolIterations": task.max_turns,
-    }
+    config["agents"]["defaults"]["provider"] = provider
     if task.context_window:
         config["agents"]["defaults"]["contextWindowTokens"] = task.context_window * _BYTES_A_TOKEN
-    config["tools"]["exec"]["allowedEnvKeys"] = variables
-    config["tools"] |= {"web": {"enable": False}, "cliApps": {"enable": False}, "my": {"enable": False}}
     config["providers"] = {provider: {"apiKey": "placeholder", "apiBase": task.base_url, **told}}
-    return config
+    return set_over(config, _fixed(task, variables))
+
+
+def _fixed(task: Task, variables: list[str]) -> dict[str, Any]:
+    """What is the same for every case, whoever answers."""
+    defaults: dict[str, Any] = {"workspace": task.workdir, "maxToolIterations": task.max_turns}
+    if task.model:
+        defaults["model"] = task.model
+    off = {name: {"enable": False} for name in ("web", "cliApps", "my")}
+    return {"agents": {"defaults": defaults}, "tools": {"exec": {"allowedEnvKeys": variables}, **off}}

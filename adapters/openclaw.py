@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 from typing import ClassVar
 
-from adapters import configs, openclaw_session
+from adapters import configs, openclaw_own, openclaw_session, own
 from adapters.base import (
     STATE_DIR,
     CommandResult,
@@ -58,6 +58,7 @@ class OpenclawAdapter:
     min_memory: ClassVar[str] = "2g"
     min_pids: ClassVar[int] = 96
     apis: ClassVar[tuple[str, ...]] = tuple(APIS)
+    has_own_config: ClassVar[bool] = True
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`."""
@@ -83,6 +84,9 @@ class OpenclawAdapter:
         """
         _check(shell)
         file = self.config_file()
+        if task.base_url is None:
+            _create_own(shell, task, file)
+            return
         settings = read_settings(file, is_whole_config=file == config_of_own())
         config = render_config(settings, task)
         files = {
@@ -95,16 +99,22 @@ class OpenclawAdapter:
         """See `Adapter.send_task`."""
         shell.put(_FOLDER, {_PROMPT: prompt_bytes(self.name, task.prompt)})
         found = find_runtime()
-        command = [found.node_command, f"{_FOLDER}/{_LAUNCHER}", _FOLDER, found.entry, str(task.max_turns)]
         options = ["--message-file", f"{_FOLDER}/{_PROMPT}", "--cwd", task.workdir, "--json"]
         options += ["--state-dir", f"{_FOLDER}/state", "--timeout", str(math.ceil(task.timeout + _GRACE))]
         # without the variable its start makes another state folder, in the image's HOME
         environment = {"LANG": "C.UTF-8", "OPENCLAW_STATE_DIR": f"{_FOLDER}/state"}
+        if task.base_url is None:
+            # Without the relay, which can't stand before whatever providers a config names: turns have no limit.
+            command = [found.node_command, found.entry, "agent", "exec", "--config", f"{_FOLDER}/openclaw.json"]
+            environment |= own.credentials()
+        else:
+            command = [found.node_command, f"{_FOLDER}/{_LAUNCHER}", _FOLDER, found.entry, str(task.max_turns)]
         return shell.run([*command, *options], timeout=task.timeout, environment=environment, workdir=task.workdir)
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`."""
         shell.fetch(_FOLDER, destination)
+        own.leave_out(destination, *openclaw_own.CREDENTIALS)
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
         """See `Adapter.usage`."""
@@ -116,6 +126,16 @@ class OpenclawAdapter:
 
     def delete_agent(self, shell: Shell) -> None:
         """See `Adapter.delete_agent`: everything is inside the container and goes with it."""
+
+
+def _create_own(shell: Shell, task: Task, file: Path) -> None:
+    """What `create_agent` does without the gateway."""
+    config = openclaw_own.own_config(file, task)
+    own.mark(shell, _FOLDER)
+    shell.put(_FOLDER, {"openclaw.json": json.dumps(config, indent=2).encode()})
+    store = openclaw_own.own_store()
+    # in any case, since openclaw does not make the folder itself
+    shell.put(f"{_FOLDER}/state/state", {openclaw_own.STORE.name: store} if store else {".keep": b""}, mode=0o600)
 
 
 def _check(shell: Shell) -> None:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from adapters import configs
+from adapters import configs, own
 from adapters.base import (
     STATE_DIR,
     BadOptionError,
@@ -32,7 +32,7 @@ from adapters.base import (
 from adapters.configs import CONFIGS
 from adapters.prompts import prompt_bytes
 from adapters.runtimes import INSTALLED, MARKER, default_home
-from adapters.zeroclaw_config import ALIAS, FAMILIES, TOOLS, read_settings, render_config, to_toml
+from adapters.zeroclaw_config import ALIAS, FAMILIES, TOOLS, own_config, read_settings, render_config, to_toml
 
 VERSION = "0.8.7"
 """The version that `clawbench install zeroclaw` builds."""
@@ -64,6 +64,7 @@ class ZeroclawAdapter:
     min_memory: ClassVar[str] = "256m"
     min_pids: ClassVar[int] = 32
     apis: ClassVar[tuple[str, ...]] = tuple(FAMILIES)
+    has_own_config: ClassVar[bool] = True
 
     def runtime(self) -> Runtime:
         """See `Adapter.runtime`: the binary; of one that a variable names the version is a digest."""
@@ -96,11 +97,14 @@ class ZeroclawAdapter:
             NotInstalledError: the binary does not run in the container.
             TimeoutError: the container did not answer.
         """
-        settings = read_settings(self.config_file())
         self._check(shell)
         environment = _answer(shell, ["cat", "/proc/self/environ"]).stdout.decode("utf-8", "replace")
         names = sorted({entry.partition("=")[0] for entry in environment.split("\0") if "=" in entry})
-        config = render_config(settings, task, names)
+        if task.base_url is None:
+            config = own_config(own.own_file(self.config_file()), task, names)
+            own.mark(shell, _FOLDER)
+        else:
+            config = render_config(read_settings(self.config_file()), task, names)
         shell.put(_FOLDER, {_CONFIG: to_toml(config).encode()}, mode=0o600)
 
     def _check(self, shell: Shell) -> None:
@@ -134,6 +138,7 @@ class ZeroclawAdapter:
     def backup_session(self, shell: Shell, destination: Path) -> None:
         """See `Adapter.backup_session`: the costs of each request, and the trace with the tools' results."""
         shell.fetch(_FOLDER, destination)
+        own.leave_out(destination, f"{_CONFIG}*")
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:  # noqa: ARG002 - it is in the session
         """See `Adapter.usage`."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.base import BadOptionError, Task
 from adapters.configs import reading
+from adapters.own import set_over
 
 ALIAS = "clawbench"
 """The name of the one agent, and of its profiles."""
@@ -33,7 +34,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "responses": ("custom", {"wire_api": "responses"}),
     "messages": ("anthropic", {}),
 }
-"""For each wire format the family of zeroclaw's providers that speaks it, and what a provider of it must be told."""
+"""For each wire format the family of zeroclaw's providers that speaks it, and what one of it must be told."""
 
 _PROVIDER = "gateway"
 _SCHEMA = 3
@@ -99,12 +100,51 @@ def read_settings(file: Path) -> ZeroclawSettings:
     Raises:
         BadOptionError: it is not TOML, or sets something that is not a setting.
     """
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:  # tomllib's own, and text that is not UTF-8
-        raise BadOptionError(f"{file} is not TOML") from error
+    content = _load(file)
     with reading(file):
         return ZeroclawSettings.model_validate(content)
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:  # tomllib's own, and text that is not UTF-8
+        raise BadOptionError(f"{file} is not TOML") from error
+
+
+def own_config(file: Path, task: Task, variables: Sequence[str]) -> dict[str, Any]:
+    """The user's own config, with what a case fixes set over it: all but where the model is.
+
+    Args:
+        file: A config of zeroclaw's own, whose keys are not encrypted.
+        task: How many rounds, and which model, if it says.
+        variables: As for `render_config`.
+
+    Raises:
+        BadOptionError: it is not TOML, or does not tell which provider of its to use.
+    """
+    own = _load(file)
+    chosen = _own_provider(own, file)
+    if task.model:
+        family, _, alias = chosen.partition(".")
+        own = set_over(own, {"providers": {"models": {family: {alias: {"model": task.model}}}}})
+    return set_over(own, _fixed(task, chosen, variables))
+
+
+def _own_provider(own: Mapping[str, Any], file: Path) -> str:
+    """Which of its providers a config is for: the one that its agent names, or the only one."""
+    match own:
+        case {"agents": {"clawbench": {"model_provider": str(named)}}}:
+            return named
+        case {"providers": {"models": {**families}}}:
+            found = {name: aliases for name, aliases in families.items() if isinstance(aliases, dict)}
+            names = [f"{name}.{alias}" for name, aliases in found.items() for alias in aliases]
+            if len(names) == 1:
+                return names[0]
+    raise BadOptionError(
+        f"{file}: [providers.models] does not have one provider alone; say which one is meant, as "
+        f'model_provider = "<family>.<alias>" in [agents.{ALIAS}]'
+    )
 
 
 def render_config(settings: ZeroclawSettings, task: Task, variables: Sequence[str]) -> dict[str, Any]:
@@ -119,14 +159,24 @@ def render_config(settings: ZeroclawSettings, task: Task, variables: Sequence[st
     chosen: dict[str, Any] = settings.model_dump(exclude_none=True)
     family, told = FAMILIES[task.api]
     provider = {
-        **chosen["provider"],
+        **chosen.pop("provider"),
         "uri": _address(task, family),
         "api_key": "placeholder",
         "model": task.model,
         **told,
     }
+    profile = chosen.pop("profile")
+    if task.context_window:
+        profile["max_context_tokens"] = task.context_window
+    chosen["providers"] = {"models": {family: {_PROVIDER: provider}}}
+    chosen["runtime_profiles"] = {ALIAS: profile}
+    return set_over(chosen, _fixed(task, f"{family}.{_PROVIDER}", variables))
+
+
+def _fixed(task: Task, provider: str, variables: Sequence[str]) -> dict[str, Any]:
+    """What is the same for every case, whoever answers."""
     agent = {
-        "model_provider": f"{family}.{_PROVIDER}",
+        "model_provider": provider,
         "risk_profile": ALIAS,
         "runtime_profile": ALIAS,
         "memory": {"backend": "none"},
@@ -134,24 +184,17 @@ def render_config(settings: ZeroclawSettings, task: Task, variables: Sequence[st
         "workspace": {"path": task.workdir, "unrestricted_filesystem": True},
     }
     profile = {
-        **chosen["profile"],
         "agentic": True,
         "max_tool_iterations": task.max_turns,
         # each has a low default, which would end a case in the middle of its budget
         "max_actions_per_hour": 1_000_000,
         "max_cost_per_day_cents": 1_000_000_000,
     }
-    if task.context_window:
-        profile["max_context_tokens"] = task.context_window
     return {
         "schema_version": _SCHEMA,
-        "providers": {"models": {family: {_PROVIDER: provider}}},
         "agents": {ALIAS: agent},
         "risk_profiles": {ALIAS: _risk_profile(variables)},
         "runtime_profiles": {ALIAS: profile},
-        "reliability": chosen["reliability"],
-        "pacing": chosen["pacing"],
-        "runtime": chosen["runtime"],
         "observability": {"log_persistence": "full", "log_tool_io": "full"},
         "secrets": {"encrypt": False},  # there is none
     }
