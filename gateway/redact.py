@@ -7,6 +7,7 @@ compressed one can't be mended so; `KeyFinder` tells that the key is complete be
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable
 from urllib.parse import quote
 
@@ -21,17 +22,13 @@ class KeyFoundError(ValueError):
 
 
 def forms(secrets: Iterable[str]) -> list[bytes]:
-    """The keys as they may stand in a reply: plain, in JSON, in an address. The longest come first."""
+    """The keys as they may stand in a reply: plain, in JSON, in an address, in Base64. The longest come first."""
     found = set()
     for secret in secrets:
         if len(secret) >= SHORTEST:
             plain = json.dumps(secret)[1:-1]
-            found |= {
-                secret.encode(),
-                plain.encode(),
-                plain.replace("/", "\\/").encode(),
-                quote(secret, "").encode(),
-            }
+            found |= {secret.encode(), plain.encode(), plain.replace("/", "\\/").encode()}
+            found |= {quote(secret).encode(), quote(secret, "").encode(), b64encode(secret.encode())}
     return sorted(found, key=lambda form: (-len(form), form))
 
 
