@@ -18,6 +18,7 @@ from pathlib import Path
 
 from gateway.cassette import Recorder
 from gateway.models import Api, CaseCounts, CaseSpec, Cost, Ending, TokenCounts
+from gateway.redact import mask_bytes
 from gateway.tally import Tally
 
 
@@ -115,10 +116,11 @@ class Case:
 
         Args:
             spec: what is to be served.
-            secrets: what must not be in a cassette.
+            secrets: what must be in no file that the case leaves.
         """
         self.spec = spec
-        self._recorder = Recorder(spec.cassette, secrets) if spec.cassette else None
+        self._secrets = tuple(secrets)
+        self._recorder = Recorder(spec.cassette, self._secrets) if spec.cassette else None
         self._tally = Tally()
         self._under_way: dict[int, Exchange] = {}
         self._number = 0
@@ -143,7 +145,7 @@ class Case:
         """Keep a request's JSON where the case's owner wants it."""
         if self.spec.request_bodies:
             text = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            (self.spec.request_bodies / f"{self._bodies:05d}.json").write_bytes(text)
+            (self.spec.request_bodies / f"{self._bodies:05d}.json").write_bytes(mask_bytes(text, self._secrets))
             self._bodies += 1
 
     @property

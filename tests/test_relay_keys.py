@@ -1,0 +1,126 @@
+"""The provider's key, told back wherever a provider can, reaches neither the claw nor any file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import anthropic
+import openai
+import pytest
+from dialects.clients import Wire
+from dialects.delivery import Delivery, Trouble
+from dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, Dialect
+from dialects.server import KEY, DialectServer
+from relay_world import COMMANDS, World, ask, relaying, runs, user
+
+from gateway.metering.decoding import BrokenEncodingError, decoder_of
+from gateway.models import Api
+
+EVERYWHERE = frozenset({"header", "body", "error"})
+HARD = "sk-a/b+c\"d'e\\f-0123456789"
+"""A key with characters that JSON, addresses and shells write in other ways."""
+
+
+def forms(key: str) -> list[str]:
+    return [key, json.dumps(key)[1:-1], quote(key, safe=""), quote(key), base64.b64encode(key.encode()).decode()]
+
+
+def check_nowhere(world: World, wire: Wire, key: str) -> None:
+    """No file of the gateway's and nothing that came to the claw holds the key."""
+    heads = [value for one in wire.seen for value in one.answered.values()]
+    seen = "\n".join([*heads, *(bytes(one.body).decode("utf-8", "replace") for one in wire.seen)])
+    counts = world.client.close_case("case").model_dump_json()
+    for form in forms(key):
+        assert form not in seen
+        assert form not in counts
+        assert form not in world.everything()
+
+
+@pytest.mark.parametrize("sizes", [(), (1,), (5, 2)], ids=["events", "bytes", "odd"])
+@pytest.mark.parametrize("key", [KEY, HARD], ids=["plain", "hard"])
+@pytest.mark.parametrize(
+    ("dialect", "api"),
+    [(OPENAI, "chat"), (OPENAI, "responses"), (ANTHROPIC, "messages"), (OPENROUTER, "chat")],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_an_echoed_key_stays_here(
+    dialect: Dialect, api: Api, key: str, sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    delivery = Delivery(sizes=sizes)
+    with (
+        DialectServer(dialect, runs(*COMMANDS), key=key, delivery=delivery) as server,
+        relaying(server, tmp_path) as world,
+    ):
+        bodies, cassette = tmp_path / "bodies", tmp_path / "cassette.jsonl"
+        wire = world.open(request_bodies=bodies, cassette=cassette)
+        server.troubles.append(Trouble(echo=EVERYWHERE))
+        ask(wire, api, user(), stream=False)
+        for status in (400, 401, 429, 500):
+            server.troubles.append(Trouble(status, f"Refused for {key}.", {"X-Key": key}, echo=EVERYWHERE))
+            with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)):
+                ask(wire, api, user(), stream=True)
+        server.troubles.append(Trouble(event=500, message=f"Broken for {key}.", echo=EVERYWHERE))
+        # A stream of the responses API that ends in an error is none that its library can read.
+        with pytest.raises((openai.APIError, anthropic.APIError, RuntimeError)):
+            ask(wire, api, user(), stream=True)
+        assert all(key in "".join(dict(received.headers).values()) for received in server.received)
+        assert len(cassette.read_text().splitlines()) == len(server.received)
+        check_nowhere(world, wire, key)
+
+
+@pytest.mark.parametrize("codings", [("gzip",), ("br",), ("zstd",)], ids=lambda codings: codings[0])
+def test_a_key_in_a_compressed_reply_stays_here(codings: tuple[str, ...], tmp_path: Path) -> None:
+    with (
+        DialectServer(OPENAI, runs(*COMMANDS), delivery=Delivery(codings=codings)) as server,
+        relaying(server, tmp_path) as world,
+    ):
+        wire = world.open(cassette=tmp_path / "cassette.jsonl")
+        server.troubles.append(Trouble(event=500, message=f"Broken for {KEY}."))
+        with pytest.raises(Exception):  # noqa: B017, PT011 - cut off or masked, it is no reply
+            ask(wire, "chat", user(), stream=True, extra_headers={"Accept-Encoding": "gzip, br, zstd"})
+        everything = "".join(unpacked(bytes(seen.body), seen.answered) for seen in wire.seen)
+        assert KEY not in everything
+        check_nowhere(world, wire, KEY)
+
+
+def unpacked(body: bytes, headers: dict[str, str]) -> str:
+    """As much of a body as can be read."""
+    decoder, got = decoder_of(headers.get("content-encoding", "")), b""
+    for place in range(len(body)):
+        try:
+            got += decoder.feed(body[place : place + 1])
+        except BrokenEncodingError:
+            break
+    return got.decode("utf-8", "replace")
+
+
+def test_a_claws_own_credentials_do_not_leave(tmp_path: Path) -> None:
+    with DialectServer(ANTHROPIC, runs(*COMMANDS)) as server, relaying(server, tmp_path) as world:
+        wire = world.open()
+        own = {"X-Api-Key": "the-claws-own", "Cookie": "the-claws-own", "Authorization": "Bearer the-claws-own"}
+        ask(wire, "messages", user(), stream=True, extra_headers=own, extra_query={"key": "the-claws-own"})
+        received = server.received[0]
+        assert "the-claws-own" not in f"{received.headers}{received.target}"
+        assert "the-claws-own" not in world.everything()
+
+
+@pytest.mark.parametrize("key", [KEY, HARD], ids=["plain", "hard"])
+def test_a_key_that_a_claw_should_not_know_is_kept_nowhere(key: str, tmp_path: Path) -> None:
+    with DialectServer(OPENAI, runs(*COMMANDS), key=key) as server, relaying(server, tmp_path) as world:
+        wire = world.open(request_bodies=tmp_path / "bodies", cassette=tmp_path / "cassette.jsonl")
+        told = {"extra_query": {"key": key}, "extra_headers": {"X-Mine": key}, "user": key}
+        ask(wire, "chat", user(f"The key is {key}."), stream=True, **told)
+        assert list((tmp_path / "bodies").iterdir())
+        wire.seen.clear()
+        check_nowhere(world, wire, key)
+
+
+def test_the_key_is_in_no_argument_and_no_environment(tmp_path: Path) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path) as world:
+        process = Path("/proc") / str(world.gateway._process.pid)
+        for name in ("cmdline", "environ"):
+            assert KEY.encode() not in (process / name).read_bytes()
+        assert KEY not in world.everything()
