@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import yaml
+from dialects.charges import Charge
 from dialects.server import KEY, MODEL, Brain, DialectServer
 
 from demo.images import TASK_REPO
@@ -30,3 +32,10 @@ def brain(instance_id: str, behaviour: str = "oracle") -> Brain:
     task = TASK_REPO / "tasks" / instance_id
     needle = (task / "problem_statement.md").read_text().strip().splitlines()[0]
     return Brain(behaviour, Job(instance_id, "/testbed", (task / "gold.patch").read_text()), needle)
+
+
+def price_of(charge: Charge) -> Decimal:
+    """What a reply cost by the declared prices, in US dollars."""
+    rates = {name: Decimal(str(rate)) for name, rate in PRICES[MODEL].items()}
+    tokens = {name: getattr(charge, name) for name in rates}
+    return sum((tokens[name] * rate for name, rate in rates.items()), Decimal(0)) / 1_000_000

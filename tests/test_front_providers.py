@@ -1,0 +1,361 @@
+"""The front door to providers, without containers: what is refused, what is listed, what the proxy serves."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from bench_run import ROOT, environment, run_bench
+from dialects import profiles
+from dialects.server import KEY, MODEL, DialectServer
+from provider_world import KEY_NAME, declare
+from typer.testing import CliRunner
+
+from adapters.base import CommandResult, TokenUsage
+from adapters.registry import CLAWS, adapter
+from clawbench.accounts import facts_of, mismatches, spent, use_lines
+from clawbench.cli import app
+from clawbench.endings import ending_of, ending_without_gateway
+from clawbench.model_choice import check_claws, check_limits, choose
+from clawbench.recordings import RecordingError, recorded, require_recordings
+from evaluation.lists import listed_instances
+from evaluation.outcomes import Ending
+from gateway.models import ENDINGS, CaseCounts, Cost, TokenCounts
+from records.run import RunDirectory
+from reports.summary import summary_lines
+
+LOCAL = f"local/{MODEL}"
+
+
+@pytest.fixture
+def server() -> Iterator[DialectServer]:
+    with DialectServer(profiles.OPENROUTER) as running:
+        yield running
+
+
+@pytest.fixture
+def declared(tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    variables = declare(tmp_path, server)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return variables
+
+
+# -- what is refused before anything starts -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("nobody/model", "known are: local"),
+        ("local", "names no provider"),
+        ("local/", "names no model"),
+        ("gpt-9", "names no provider"),
+        ("scripted:nobody", "scripted:oracle"),
+        ("replay:", "no such folder"),
+        ("replay:/no/such/folder", "no such folder"),
+    ],
+)
+@pytest.mark.usefixtures("declared")
+def test_a_model_that_nobody_answers_to_is_refused(model: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        choose(model, gateway=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [(None, "not there"), ("", "empty"), ("  ", "empty"), ("sk-your-key", "placeholder")]
+)
+@pytest.mark.usefixtures("declared")
+def test_a_key_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, key: str | None, said: str) -> None:
+    if key is None:
+        monkeypatch.delenv(KEY_NAME)
+    else:
+        monkeypatch.setenv(KEY_NAME, key)
+    with pytest.raises(ValueError, match=f"{KEY_NAME}.*{said}"):
+        choose(LOCAL, gateway=True)
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_limit_needs_a_price() -> None:
+    check_limits(choose(LOCAL, gateway=True), ["--spend-limit"])
+    check_limits(choose("local/other", gateway=True), [])
+    with pytest.raises(ValueError, match="--case-spend-limit: no price is known for local/other"):
+        check_limits(choose("local/other", gateway=True), ["--case-spend-limit"])
+    with pytest.raises(ValueError, match="costs nothing"):
+        check_limits(choose("scripted:oracle", gateway=True), ["--spend-limit"])
+
+
+def test_a_claw_and_a_provider_need_a_format_in_common(
+    tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in declare(tmp_path, server, apis=["responses"]).items():
+        monkeypatch.setenv(name, value)
+    choice = choose(LOCAL, gateway=True)
+    monkeypatch.setattr(type(adapter("nanobot")), "apis", ("chat", "messages"))
+    monkeypatch.setattr(type(adapter("hermes")), "apis", ("chat", "responses"))
+    check_claws(choice, ["hermes"])
+    with pytest.raises(ValueError, match="answered in responses, but nanobot speaks chat, messages. Leave"):
+        check_claws(choice, ["hermes", "nanobot"])
+
+
+@pytest.mark.usefixtures("declared")
+def test_what_workers_and_manifests_are_told_holds_no_secret(tmp_path: Path) -> None:
+    choice = choose(LOCAL, gateway=True)
+    assert choice.upstream is not None
+    assert choice.served is not None
+    assert KEY not in choice.served.model_dump_json()
+    assert KEY not in repr(choice)
+    assert choice.served.behind is not None
+    assert choice.served.behind["key"] == KEY_NAME
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--spend-limit=-1"], "--spend-limit: Input should be greater than 0"),
+        (["--case-spend-limit=much"], "--case-spend-limit: Input should be a valid decimal"),
+        (
+            ["--gateway=off", "--record", "--spend-limit=1"],
+            "--spend-limit and --record: that is the gateway's work",
+        ),
+        (["--gateway=off", "--model=scripted:oracle"], "is answered by the gateway"),
+    ],
+)
+def test_options_that_make_no_sense_are_a_line_and_leave_nothing(
+    tmp_path: Path, declared: dict[str, str], options: list[str], said: str
+) -> None:
+    model = [] if any(option.startswith(("--model", "--gateway")) for option in options) else [f"--model={LOCAL}"]
+    run = run_bench(tmp_path, "x", "-k", "nanobot and cronspan", *model, *options, **declared)
+    assert run.exit_code == 4, run.output
+    assert said in run.output
+    assert "Traceback" not in run.output
+    assert not run.folder.exists()
+
+
+# -- the command --------------------------------------------------------------------------------------
+
+
+def test_providers_are_listed_with_the_state_of_their_keys(
+    declared: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, state in ((KEY, "set"), ("sk-your-key", "placeholder"), ("", "empty")):
+        monkeypatch.setenv(KEY_NAME, key)
+        said = CliRunner().invoke(app, ["providers"], terminal_width=200)
+        assert said.exit_code == 0, said.output
+        assert "local" in said.output
+        assert state in said.output
+        assert KEY not in said.output
+
+
+@contextmanager
+def proxy(folder: Path, variables: dict[str, str], *options: str) -> Iterator[subprocess.Popen[str]]:
+    words = ["gateway", "--provider=local", f"--model={MODEL}", "--port=0", *options]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from clawbench.cli import app; app()", *words],
+        cwd=folder,
+        env=environment(PYTHONPATH=str(ROOT), **variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def heading(process: subprocess.Popen[str], last: str) -> str:
+    """What the proxy prints when it listens."""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if last in line:
+            return said
+    raise AssertionError(said)
+
+
+def ask(address: str, key: str = "none") -> requests.Response:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}]}
+    headers = {"Authorization": f"Bearer {key}"}
+    return requests.post(f"{address}/chat/completions", json=body, headers=headers, timeout=60)
+
+
+def test_the_proxy_serves_counts_and_tells_what_it_cost(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    with proxy(tmp_path, declared) as process:
+        said = heading(process, "the model is named")
+        address = re.search(r"OPENAI_BASE_URL=(\S+)", said)
+        assert address, said
+        assert ask(address[1]).json()["choices"]
+        assert ask(address[1]).json()["choices"]
+        process.send_signal(signal.SIGINT)
+        end = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, end
+    assert "requests: 2 (2 ok)" in end
+    assert "cost by the price table: $0." in end
+    assert len((tmp_path / "requests.jsonl").read_text().splitlines()) == 2
+    assert KEY not in said + end
+
+
+def test_the_proxy_asks_for_its_token_where_others_can_reach_it(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    with proxy(tmp_path, declared, "--host=0.0.0.0", "--spend-limit=0.000001") as process:
+        said = heading(process, "without encryption")
+        found = re.search(r"OPENAI_BASE_URL=http://0.0.0.0:(\d+)/v1 OPENAI_API_KEY=(\S+)", said)
+        assert found, said
+        address, token = f"http://127.0.0.1:{found[1]}/v1", found[2]
+        assert ask(address).status_code == 401
+        assert ask(address, KEY).status_code == 401
+        assert not server.received, "nothing went to the provider"
+        assert ask(address, token).status_code == 200
+        assert ask(address, token).status_code != 200, "the limit is kept"
+        process.send_signal(signal.SIGTERM)
+        end = process.communicate(timeout=60)[0]
+    assert "1 ok" in end
+    assert "1 budget" in end
+
+
+# -- what is told of use and cost ---------------------------------------------------------------------
+
+
+def counts(**more: Any) -> CaseCounts:
+    return CaseCounts(**{"endings": dict.fromkeys(ENDINGS, 0), **more})
+
+
+def test_an_ending_at_a_limit_is_told_by_whose_limit_it_was() -> None:
+    at_limit = counts(requests=3, last_ending="budget", endings=dict.fromkeys(ENDINGS, 0) | {"budget": 1})
+    ended = CommandResult(None, b"", b"", 1.0)
+    assert ending_of(ended, at_limit, lambda _: Ending.BUDGET)[0] is Ending.BUDGET
+    ending, why = ending_of(ended, at_limit, lambda _: Ending.RUN_BUDGET)
+    assert (ending, "the run's spend limit" in why) == (Ending.RUN_BUDGET, True)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "ending"), [(0, Ending.FINISHED), (1, Ending.AGENT_ERROR), (None, Ending.TIMEOUT)]
+)
+def test_without_a_gateway_the_exit_code_is_all_there_is(exit_code: int | None, ending: Ending) -> None:
+    assert ending_without_gateway(CommandResult(exit_code, b"", b"", 1.0))[0] is ending
+
+
+def test_without_a_gateway_use_is_what_the_claw_tells_and_the_rest_is_unknown() -> None:
+    facts = facts_of(None, TokenUsage(input=7, output=3), has_price=True)
+    assert facts["requests"] is None
+    assert (facts["tokens"]["input"], facts["tokens"]["cache_read"]) == (7, None)
+    assert facts["cost"] == {"priced": None, "told": None, "unpriced": None}
+
+
+def test_a_claw_that_counts_otherwise_is_told_of() -> None:
+    counted = counts(tokens=TokenCounts(input=1000, cache_read=100, output=50))
+    assert mismatches(TokenUsage(input=1019, cache_read=101, output=50), counted) == []
+    assert mismatches(TokenUsage(input=1021, output=None), counted) == [
+        "input: the claw says 1021, the gateway counted 1000"
+    ]
+    assert mismatches(TokenUsage(input=1), counts(unknown_usage=1)) == [], "nobody knows all"
+
+
+def test_what_is_spent_is_spent_in_attempts_that_were_thrown_away_too(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    case = run.case("claw", "one")
+    for priced, told in (("0.25", None), ("0.10", "0.50"), (None, None)):
+        case.begin()
+        cost = {"priced": priced, "told": told, "unpriced": int(priced is None)}
+        case.requests.write_text(json.dumps({"ending": "ok", "cost": cost}) + '\n{"torn')
+    assert spent(run) == Decimal("0.75"), "the dearer of the two is held against limits"
+    case.forget()
+    assert spent(run) == Decimal("0.75")
+    assert not case.path.exists()
+
+
+def finished(run: RunDirectory, claw: str, number: int, **facts: Any) -> None:
+    case = run.case(claw, f"instance-{number}")
+    case.begin()
+    case.finish({"outcome": "resolved", "seconds": {"agent": 60.0}, "instance_id": "x", **facts})
+
+
+def table(lines: Sequence[str], title: str) -> dict[str, list[str]]:
+    begin = lines.index(title)
+    rows = [line.split() for line in lines[begin + 1 :] if line and not line.startswith(" ")]
+    return {row[0]: row[1:] for row in reversed(rows)}
+
+
+def test_the_summary_shows_costs_and_never_takes_unknown_for_nothing(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    tokens = {"input": 1000, "cache_read": 3000, "cache_write": None, "output": 50, "reasoning": None}
+    free = {"priced": None, "told": None, "unpriced": 0}
+    finished(run, "openclaw", 1, tokens=tokens, requests=3, turns=3, cost=free | {"priced": "1.5"})
+    finished(run, "openclaw", 2, tokens=tokens, requests=3, turns=3, cost=free | {"unpriced": 2}, unknown_usage=1)
+    finished(run, "hermes", 1, tokens=tokens, requests=3, turns=3, cost=free | {"unpriced": 3})
+    finished(run, "hermes", 2, contender="hermes-bare", tokens=tokens, cost=free | {"priced": "1"})
+    lines = summary_lines(run)
+    assert all(len(line) <= 100 for line in lines if not line.startswith("artifacts"))
+    costs = " ".join(lines[lines.index("Cost (USD)") :])
+    assert re.search(r"openclaw +>= 1\.5000 +unknown +unknown +2", costs)
+    assert re.search(r"hermes +unknown +unknown +unknown +3", costs)
+    assert re.search(r"hermes-bare +1\.0000", costs)
+    assert re.search(r"all +>= 2\.5000", costs)
+    use = " ".join(lines[lines.index("Model use") :])
+    assert re.search(r"hermes-bare +\S+ +\S+ +1,000 +3,000 +unknown +50 +unknown +75\.0%", use)
+
+
+def test_the_widest_summary_fits_in_100_columns(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    huge = dict.fromkeys(("input", "cache_read", "cache_write", "output", "reasoning"), 123_456_789)
+    for claw in CLAWS:
+        for number in range(10):
+            more = {
+                "cost": {"priced": "2345.6789", "told": "2345.6789", "unpriced": 123},
+                "contender": f"{claw}-bare",
+            }
+            finished(
+                run, claw, number, tokens=huge, requests=99_999, turns=99_999, waited=999.5, retries=99, **more
+            )
+    lines = summary_lines(run)
+    assert max(len(line) for line in lines if not line.startswith("artifacts")) <= 100
+    assert not any("…" in line for line in lines)
+
+
+def test_a_free_run_has_no_table_of_costs(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    finished(run, "hermes", 1, tokens={}, cost=None)
+    assert "Cost (USD)" not in summary_lines(run)
+
+
+def test_use_in_words_says_what_is_unknown() -> None:
+    said = "\n".join(use_lines(counts(requests=1, cost=Cost(unpriced=1), unknown_usage=1)))
+    assert "cost by the price table: unknown" in said
+    assert "unknown reasoning" in said
+
+
+# -- recordings ---------------------------------------------------------------------------------------
+
+
+def test_a_recording_is_found_in_a_run_and_in_a_folder_of_cassettes(tmp_path: Path) -> None:
+    one, other = listed_instances()[0], listed_instances()[1]
+    line = json.dumps({"api": "messages", "request": {"model": "m/1"}}) + "\n"
+    (tmp_path / f"nanobot-{one.instance_id}.jsonl").write_text(line)
+    inside = tmp_path / "hermes" / one.instance_id
+    inside.mkdir(parents=True)
+    (inside / "cassette.jsonl").write_text(line)
+    (tmp_path / "manifest.json").write_text('{"settings": {"served": {"context_window": 4096}}}')
+    for claw in ("nanobot", "hermes"):
+        found = recorded(tmp_path, claw, one)
+        assert (found.name, found.apis, found.context_window) == ("m/1", ("messages",), 4096)
+    require_recordings(tmp_path, [("nanobot", one), ("hermes", one)])
+    (inside / "cassette.jsonl").write_text("")
+    with pytest.raises(RecordingError) as error:
+        require_recordings(tmp_path, [("nanobot", one), ("hermes", one), ("nanobot", other)])
+    assert f"no recording of hermes-{one.instance_id}, nanobot-{other.instance_id};" in str(error.value)
