@@ -56,7 +56,7 @@ class Brain:
         return ScriptedModel(self.job, parse_model(PREFIX + self.behaviour))
 
 
-Canned = Callable[[web.Request], "tuple[int, dict[str, str], Sequence[bytes]]"]
+Canned = Callable[[Received], "tuple[int, dict[str, str], Sequence[bytes]]"]
 
 
 class DialectServer:
@@ -71,6 +71,8 @@ class DialectServer:
         self.troubles: deque[Trouble] = deque()
         self.canned: deque[Canned] = deque()
         """Whole answers (status, headers, pieces of the body) that come before anything else."""
+        self.always: Canned | None = None
+        """In place of the brains, where it is set."""
         self.received: list[Received] = []
         self.sent: list[Sent] = []
         self.before_piece: Callable[[int], object] | None = None
@@ -110,7 +112,7 @@ class DialectServer:
         """Forget what was kept and what was to go wrong, and answer in another way; caches stay warm."""
         self.brains = list(brains) or [Brain()]
         self.delivery = delivery or Delivery()
-        self.before_piece = None
+        self.before_piece = self.always = None
         for kept in (self.troubles, self.canned, self.received, self.sent):
             kept.clear()
 
@@ -131,8 +133,8 @@ class DialectServer:
             self.received.append(received)
             self.sent.append(sent)
         turn = _Turn(self, http, received, sent, PATHS.get(http.path, self.dialect.apis[0]))
-        if self.canned:
-            sent.status, sent.headers, pieces = self.canned.popleft()(http)
+        if canned := self.canned.popleft() if self.canned else self.always:
+            sent.status, sent.headers, pieces = canned(received)
             return await turn.send(list(pieces))
         if self.troubles:
             turn.trouble = self.troubles.popleft()

@@ -1,0 +1,130 @@
+"""Under load nothing is lost or crossed, and the gateway's memory stays flat."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import aiohttp
+from dialects.clients import Wire
+from dialects.profiles import OPENAI
+from dialects.received import Received
+from dialects.server import MODEL, DialectServer
+from relay_world import World, relaying
+
+STREAMS = 64
+PIECES = 150
+"""Chunks of each stream."""
+REQUESTS = 10_000
+WARM_UP = 1_500
+AT_ONCE = 16
+MARGIN = 8 * 1024
+"""KiB by which the memory may grow over all those requests: an allocator's play. A kilobyte kept per request,
+which is less than one request's JSON, would be 10 MiB."""
+
+
+def body(name: str) -> bytes:
+    """A request that tells its stream's name."""
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": name}], "stream": True}
+    return json.dumps(asked | {"stream_options": {"include_usage": True}}).encode()
+
+
+def chunk(name: str, number: int) -> bytes:
+    choice = {"index": 0, "delta": {"content": f"{name}:{number} \u00e9\u65e5"}, "finish_reason": None}
+    head = {"id": name, "object": "chat.completion.chunk", "created": 0, "model": MODEL, "choices": [choice]}
+    return f"data: {json.dumps(head, ensure_ascii=False)}\n\n".encode()
+
+
+def last(name: str, output: int) -> bytes:
+    usage = {"prompt_tokens": 7, "completion_tokens": output, "total_tokens": 7 + output}
+    head = {"id": name, "object": "chat.completion.chunk", "created": 0, "model": MODEL}
+    return f"data: {json.dumps(head | {'choices': [], 'usage': usage})}\n\ndata: [DONE]\n\n".encode()
+
+
+def whole_stream(name: str) -> list[bytes]:
+    """What is sent for a request, cut at odd places."""
+    number = int(re.findall(r"\d+", name)[0])
+    sent = b"".join([*(chunk(name, place) for place in range(PIECES)), last(name, number)])
+    size = 40 + number
+    return [sent[start : start + size] for start in range(0, len(sent), size)]
+
+
+def answer(received: Received) -> tuple[int, dict[str, str], list[bytes]]:
+    name = received.json["messages"][0]["content"]
+    return 200, {"Content-Type": "text/event-stream"}, whole_stream(name)
+
+
+def test_many_streams_at_once_are_neither_lost_nor_crossed(tmp_path: Path) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path) as world:
+        server.always = answer
+        names = [f"stream-{number}" for number in range(STREAMS)]
+        for name in names:
+            world.open(name)
+        bodies = asyncio.run(_all_at_once(world, names))
+        for name, came in bodies.items():
+            assert came == b"".join(whole_stream(name))
+        for number, name in enumerate(names):
+            counts = world.client.close_case(name)
+            assert (counts.requests, counts.turns, counts.endings["ok"]) == (1, 1, 1)
+            assert (counts.tokens.input, counts.tokens.output) == (7, number)
+
+
+async def _all_at_once(world: World, names: list[str]) -> dict[str, bytes]:
+    begun = asyncio.Barrier(len(names))
+
+    async def stream(name: str) -> bytes:
+        connector = aiohttp.UnixConnector(str(world.sockets[name]))
+        async with (
+            aiohttp.ClientSession(connector=connector) as session,
+            session.post("http://gateway/v1/chat/completions", data=body(name)) as response,
+        ):
+            # No stream is read to its end before all have begun.
+            await begun.wait()
+            return await response.read()
+
+    async with asyncio.timeout(120):
+        return dict(zip(names, await asyncio.gather(*map(stream, names)), strict=True))
+
+
+def test_memory_is_flat_over_ten_thousand_requests(tmp_path: Path) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path) as world:
+        server.keeps = False
+        wire: Wire = world.open()
+        wire.close()
+        asyncio.run(_many(world, WARM_UP))
+        before = _resident(world)
+        asyncio.run(_many(world, REQUESTS))
+        after = _resident(world)
+        counts = world.client.close_case("case")
+        assert (counts.requests, counts.turns) == (WARM_UP + REQUESTS,) * 2
+        assert after - before < MARGIN, f"{before} KiB after the warm-up, {after} KiB at the end"
+
+
+async def _many(world: World, number: int) -> None:
+    """So many requests, some at a time: half of them streams."""
+    left = iter(range(number))
+    connector = aiohttp.UnixConnector(str(world.sockets["case"]))
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        for place in left:
+            asked = {
+                "model": MODEL,
+                "messages": [{"role": "user", "content": "x" * 500}],
+                "stream": place % 2 == 0,
+            }
+            options = {"stream_options": {"include_usage": True}} if asked["stream"] else {}
+            data = json.dumps(asked | options).encode()
+            async with session.post("http://gateway/v1/chat/completions", data=data) as response:
+                assert response.status == 200
+                await response.read()
+
+    async with aiohttp.ClientSession(connector=connector) as session:
+        await asyncio.gather(*(work(session) for _ in range(AT_ONCE)))
+
+
+def _resident(world: World) -> int:
+    """KiB of memory that the gateway's process has in use."""
+    text = (Path("/proc") / str(world.gateway._process.pid) / "status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+) kB", text)[0])
