@@ -1,0 +1,416 @@
+"""What the gateway lets through to a provider, refuses, and adds up: raw requests over a case's socket."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import socket
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+import zstandard
+from aiohttp import web
+from dialects.clients import Wire
+from dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, VLLM
+from dialects.server import MODEL, Brain, Canned, DialectServer
+from relay_world import PRICES, World, relaying
+
+from gateway.intake import MAX_BODY
+from gateway.models import Api, CaseSpec
+
+PATHS: dict[Api, str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+VERSION = {"anthropic_version": "2023-06-01"}
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A provider that speaks all three wire formats."""
+    with (
+        DialectServer(OPENROUTER, Brain("noop")) as server,
+        relaying(server, tmp_path_factory.mktemp("all"), apis=tuple(PATHS), headers={"X-Title": "t"}) as started,
+    ):
+        yield started
+
+
+@pytest.fixture
+def fresh(world: World) -> World:
+    world.server.reset(Brain("noop"))
+    return world
+
+
+def post(path: Path, target: str, body: Any, **headers: str) -> tuple[int, bytes]:
+    """One request by hand."""
+    connection = http.client.HTTPConnection("gateway", timeout=60)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.settimeout(60)
+    connection.sock.connect(str(path))
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("POST", target, data, {"Content-Type": "application/json", **named})
+    answer = connection.getresponse()
+    read = answer.status, answer.read()
+    connection.close()
+    return read
+
+
+def socket_of(world: World, case_id: str = "case", **spec: Any) -> Path:
+    world.open(case_id, **spec)
+    return world.sockets[case_id]
+
+
+def request_of(api: Api, **more: Any) -> dict[str, Any]:
+    said = [{"role": "user", "content": "Hello."}]
+    key = "input" if api == "responses" else "messages"
+    return {"model": MODEL, key: said, "max_tokens": 20} | more
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+IMAGES: list[tuple[Api, Any]] = [
+    ("chat", {"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}),
+    (
+        "chat",
+        {"role": "tool", "tool_call_id": "c", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]},
+    ),
+    ("responses", {"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]}),
+    (
+        "responses",
+        {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image", "image_url": PIXEL}]},
+    ),
+    ("responses", {"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot"}}),
+    ("messages", {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "u"}}]}),
+    (
+        "messages",
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image"}]}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("api", "message"), IMAGES)
+def test_images_are_refused_clearly(fresh: World, api: Api, message: Any) -> None:
+    path = socket_of(fresh)
+    status, answer = post(
+        path, PATHS[api], request_of(api, **{"input" if api == "responses" else "messages": [message]})
+    )
+    assert (status, b"Images are not passed on" in answer) == (400, True)
+    assert not fresh.server.received
+    assert fresh.client.close_case("case").last_ending == "refused"
+
+
+def test_what_only_looks_like_an_image_passes(fresh: World) -> None:
+    used = {"type": "tool_use", "id": "t", "name": "draw", "input": {"content": [{"type": "image"}]}}
+    spoken = [
+        {"role": "user", "content": "An image_url, please: {'type': 'image'}"},
+        {"role": "assistant", "content": [used]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "image"}]},
+    ]
+    assert post(socket_of(fresh), PATHS["messages"], request_of("messages", messages=spoken))[0] == 200
+
+
+@pytest.mark.parametrize("api", PATHS)
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        (b"", 400, "not valid JSON"),
+        (b"[]", 400, "no JSON object"),
+        (b"{}", 400, "'model'"),
+        (b'{"model": 7}', 400, "'model'"),
+        (b'{"model": "another"}', 404, "'another' is not served here"),
+        (b"\xff", 400, "not valid JSON"),
+        (b"[" * 100_000, 400, "not valid JSON"),
+    ],
+)
+def test_what_is_no_request_is_refused_in_the_formats_own_shape(
+    fresh: World, api: Api, body: bytes, status: int, told: str
+) -> None:
+    got, answer = post(socket_of(fresh), PATHS[api], body)
+    error = json.loads(answer)
+    assert (got, told in error["error"]["message"]) == (status, True), answer
+    assert (error.get("type") == "error") == (api == "messages")
+    assert not fresh.server.received
+    (line,) = fresh.log()
+    assert (line["api"], line["status"], line["ending"], line["tries"]) == (api, status, "refused", 0)
+
+
+@pytest.mark.parametrize(
+    "target", ["/v1/completions", "/v1/embeddings", "/v1/messages/batches", "/chat/completions"]
+)
+def test_other_paths_are_not_there(fresh: World, target: str) -> None:
+    assert post(socket_of(fresh), target, request_of("chat"))[0] == 404
+    assert not fresh.server.received
+
+
+def test_a_format_that_the_provider_lacks_is_refused(tmp_path: Path) -> None:
+    with DialectServer(VLLM) as server:
+        with relaying(server, tmp_path / "one", apis=("chat",)) as world:
+            status, answer = post(socket_of(world), PATHS["responses"], request_of("responses"))
+            assert (status, b"does not speak responses" in answer) == (404, True)
+            status, answer = post(socket_of(world), PATHS["messages"], request_of("messages"))
+            assert (status, json.loads(answer)["error"]["type"]) == (404, "not_found_error")
+            assert not server.received
+        with relaying(server, tmp_path / "two", apis=("chat",), transforms=("responses_to_chat",)) as world:
+            status, answer = post(socket_of(world), PATHS["responses"], request_of("responses"))
+            assert (status, json.loads(answer)["object"]) == (200, "response")
+            assert [received.path for received in server.received] == [PATHS["chat"]]
+            counts = world.client.close_case("case")
+            assert (counts.turns, counts.tokens.output) == (1, server.charges[0].output)
+
+
+def test_another_model_or_provider_can_not_be_opened(fresh: World, tmp_path: Path) -> None:
+    for model in (MODEL, f"other/{MODEL}", "openrouter/other", ""):
+        with pytest.raises(ValueError, match="the run's model is openrouter"):
+            fresh.client.open_case(CaseSpec(case_id="x", model=model, request_log=tmp_path / "log"))
+    socket = fresh.client.open_case(CaseSpec(case_id="s", model="scripted:noop", request_log=tmp_path / "log"))
+    assert post(socket, PATHS["chat"], request_of("chat"))[0] == 200
+    assert not fresh.server.received
+    fresh.client.close_case("s")
+
+
+ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("coding", ENCODERS)
+def test_a_compressed_request_passes_as_it_is_unless_it_is_changed(fresh: World, coding: str) -> None:
+    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("exec", "cron")]
+    data = ENCODERS[coding](json.dumps(request_of("chat", tools=tools)).encode())
+    fresh.server.canned.append(canned(200, b"{}"))
+    assert post(socket_of(fresh), PATHS["chat"], data, Content_Encoding=coding)[0] == 200
+    assert fresh.server.received[0].body == data
+    assert fresh.server.received[0].header("Content-Encoding") == coding
+    path = socket_of(fresh, allowed_tools=("exec",))
+    assert post(path, PATHS["chat"], data, Content_Encoding=coding)[0] == 200
+    changed = fresh.server.received[1]
+    assert changed.header("Content-Encoding") is None
+    assert changed.json == request_of("chat", tools=tools[:1])
+    counts = fresh.client.close_case("case")
+    assert (counts.tool_surface, counts.removed_tools) == (["exec"], ["cron"])
+
+
+def test_a_compressed_request_that_is_none_or_too_much(fresh: World) -> None:
+    path = socket_of(fresh)
+    bomb = zlib.compressobj(wbits=31)
+    zeros = (
+        b"".join(bomb.compress(bytes(1 << 24)) for _ in range(MAX_BODY >> 24)) + bomb.compress(b"0") + bomb.flush()
+    )
+    for data, coding, status in (
+        (b"{}", "gzip", 400),
+        (gzip.compress(b"{}")[:-9], "gzip", 400),
+        (b"{}", "compress", 400),
+        (zeros, "gzip", 413),
+    ):
+        assert post(path, PATHS["chat"], data, Content_Encoding=coding)[0] == status
+    assert not fresh.server.received
+
+
+def named(api: Api, name: str) -> dict[str, Any]:
+    match api:
+        case "chat":
+            return {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+        case "responses":
+            return {"type": "function", "name": name, "parameters": {"type": "object"}}
+        case "messages":
+            return {"name": name, "input_schema": {"type": "object"}}
+
+
+SERVERS: dict[Api, dict[str, Any]] = {
+    "chat": {"type": "web_search"},
+    "responses": {"type": "web_search"},
+    "messages": {"type": "web_search_20250305", "name": "web_search"},
+}
+CHOICES: dict[Api, tuple[Any, Any]] = {
+    "chat": ({"type": "function", "function": {"name": "cron"}}, "auto"),
+    "responses": ({"type": "function", "name": "cron"}, "auto"),
+    "messages": (
+        {"type": "tool", "name": "cron", "disable_parallel_tool_use": True},
+        {"type": "auto", "disable_parallel_tool_use": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_tools_are_filtered_in_each_formats_shape(fresh: World, api: Api) -> None:
+    path = socket_of(fresh, allowed_tools=("exec",))
+    tools = [named(api, "exec"), named(api, "cron"), SERVERS[api]]
+    before, after = CHOICES[api]
+    assert post(path, PATHS[api], request_of(api, tools=tools, tool_choice=before))[0] == 200
+    assert fresh.server.received[0].json == request_of(api, tools=tools[:1], tool_choice=after)
+    assert post(path, PATHS[api], request_of(api, tools=tools[1:], tool_choice=before))[0] == 200
+    assert fresh.server.received[1].json == request_of(api)
+    assert fresh.client.close_case("case").removed_tools == ["cron", "web_search"]
+
+
+def test_a_flat_choice_of_several_tools() -> None:
+    from gateway.tool_filter import filter_tools  # noqa: PLC0415
+
+    tools = [named("responses", "exec"), named("responses", "cron")]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": tools}
+    left = filter_tools({"tools": tools, "tool_choice": choice}, {"exec"}).request
+    assert left == {"tools": tools[:1], "tool_choice": choice | {"tools": tools[:1]}}
+
+
+def canned(status: int, body: bytes, **headers: str) -> Canned:
+    return lambda _http: (status, {"Content-Type": "application/json", **headers}, [body])
+
+
+def test_counting_a_prompts_tokens_is_passed_on_and_costs_nothing(tmp_path: Path) -> None:
+    limits = {"spend_limit": Decimal(1), "spent_before": Decimal(2)}
+    with (
+        DialectServer(ANTHROPIC) as server,
+        relaying(server, tmp_path, limits=limits, prices={MODEL: PRICES}) as world,
+    ):
+        server.canned.append(canned(200, b'{"input_tokens": 9}'))
+        path = socket_of(world)
+        answer = post(path, "/v1/messages/count_tokens?beta=true&key=secret", request_of("messages"))
+        assert answer == (200, b'{"input_tokens": 9}')
+        assert server.received[0].target == "/v1/messages/count_tokens?beta=true"
+        assert post(path, PATHS["messages"], request_of("messages"), **VERSION)[0] == 402
+        counts = world.client.close_case("case")
+        assert (counts.requests, counts.turns, counts.unknown_usage, counts.cost.unpriced) == (2, 0, 0, 0)
+        assert (counts.endings["ok"], counts.endings["budget"], counts.last_ending) == (1, 1, "budget")
+        totals = world.client.totals()
+        assert (totals.spent, totals.budget_reached, totals.requests) == (Decimal(2), True, 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "ending"),
+    [
+        (301, "server_error"),
+        (400, "refused"),
+        (401, "unauthorized"),
+        (402, "unauthorized"),
+        (403, "unauthorized"),
+        (404, "server_error"),
+        (422, "refused"),
+        (429, "rate_limited"),
+        (500, "server_error"),
+        (529, "server_error"),
+    ],
+)
+def test_a_status_and_what_it_means_for_the_case(fresh: World, status: int, ending: str) -> None:
+    fresh.server.canned.append(canned(status, b"<html>no</html>", Location="http://192.0.2.1/"))
+    assert post(socket_of(fresh), PATHS["chat"], request_of("chat")) == (status, b"<html>no</html>")
+    assert len(fresh.server.received) == 1, "nothing is followed"
+    counts = fresh.client.close_case("case")
+    assert (counts.last_ending, counts.turns, counts.cost.unpriced) == (ending, 0, 0)
+    (line,) = fresh.log()
+    assert line["error"] == f"HTTP {status}: <html>no</html>"
+
+
+def test_a_silent_provider_is_hung(tmp_path: Path) -> None:
+    with DialectServer(OPENAI, Brain("hang")) as server, relaying(server, tmp_path, timeout=0.3) as world:
+        status, answer = post(socket_of(world), PATHS["chat"], request_of("chat"))
+        assert (status, b"did not answer within 0.3 s" in answer) == (504, True)
+        assert world.client.close_case("case").last_ending == "hung"
+
+
+def test_an_overload_in_place_of_a_reply_is_tried_again(tmp_path: Path) -> None:
+    overload = b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}\n\n'
+    with DialectServer(ANTHROPIC) as server, relaying(server, tmp_path, retries=1) as world:
+        server.canned.append(lambda _http: (200, {"Content-Type": "text/event-stream"}, [overload]))
+        status, answer = post(socket_of(world), PATHS["messages"], request_of("messages", stream=True), **VERSION)
+        assert (status, b"overloaded" in answer, b"message_stop" in answer) == (200, False, True)
+        counts = world.client.close_case("case")
+        assert (counts.retries, counts.turns, counts.endings["ok"]) == (1, 1, 1)
+        assert counts.waited >= 1
+        (line,) = world.log()
+        assert (line["tries"], line["waited"] >= 1) == (2, True)
+
+
+def test_a_claw_that_leaves_while_it_waits_costs_nothing(tmp_path: Path) -> None:
+    with (
+        DialectServer(OPENAI) as server,
+        relaying(server, tmp_path, rate_limit={"requests_per_minute": 1}) as world,
+    ):
+        path = socket_of(world)
+        assert post(path, PATHS["chat"], request_of("chat"))[0] == 200
+        with socket.socket(socket.AF_UNIX) as leaving:
+            leaving.connect(str(path))
+            body = json.dumps(request_of("chat")).encode()
+            leaving.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+            )
+            leaving.sendall(body)
+            wait_for(lambda: world.client.counts("case").requests == 2)
+        wait_for(lambda: world.client.counts("case").endings["client_gone"] == 1)
+        counts = world.client.close_case("case")
+        assert (counts.turns, counts.unknown_usage, len(server.received)) == (1, 0, 1)
+        assert [line["tries"] for line in world.log()] == [1, 0]
+
+
+def test_the_log_adds_up_to_the_counts_and_the_counts_to_the_totals(tmp_path: Path) -> None:
+    with (
+        DialectServer(OPENROUTER, Brain("noop")) as server,
+        relaying(server, tmp_path, apis=tuple(PATHS), prices={MODEL: PRICES}) as world,
+    ):
+        cases = ("a", "b", "c")
+        for case_id in cases:
+            path = socket_of(world, case_id)
+            server.canned.extend([canned(200, b'{"half": '), canned(200, b'{"choices": []}'), canned(500, b"")])
+            for api in (*PATHS, *PATHS):
+                post(path, PATHS[api], request_of(api))
+            post(path, "/v1/none", b"")
+        open_ones = world.client.totals()
+        closed = {case_id: world.client.close_case(case_id) for case_id in cases}
+        totals = world.client.totals()
+        assert open_ones == totals
+        assert totals.cost.priced == sum((one.cost.priced or 0 for one in closed.values()), Decimal(0))
+        assert totals.spent >= (totals.cost.priced or 0) > 0
+        for case_id, counts in closed.items():
+            lines = [line for line in world.log(case_id) if line["method"] == "POST"]
+            replies = [line for line in lines if line["replied"]]
+            for name, value in counts.tokens.model_dump().items():
+                known = [line["tokens"][name] for line in replies if line["tokens"]]
+                assert sum(part for part in known if part is not None) == (value or 0)
+            assert len(lines) == counts.requests == 7
+            assert sum(line["ending"] in ("ok", "empty") for line in lines) == counts.turns
+            assert sum(line["tokens"] is None for line in replies) == counts.unknown_usage == 2
+            assert sum(line["cost"]["unpriced"] for line in replies) == counts.cost.unpriced == 2
+            told = [line["cost"]["priced"] for line in replies]
+            assert sum(Decimal(one) for one in told if one is not None) == counts.cost.priced
+            assert sum(counts.endings.values()) == counts.requests
+        assert (totals.cases, totals.requests) == (3, 21)
+
+
+def test_a_torn_last_line_of_the_log_spoils_no_other(fresh: World) -> None:
+    socket_of(fresh)
+    fresh.log_path().parent.mkdir(exist_ok=True)
+    fresh.log_path().write_text('{"torn": ')
+    path = fresh.client.open_case(
+        CaseSpec(case_id="case", model=f"openrouter/{MODEL}", request_log=fresh.log_path())
+    )
+    assert post(path, PATHS["chat"], request_of("chat"))[0] == 200
+    fresh.client.close_case("case")
+    torn, whole = fresh.log_path().read_text().splitlines()
+    assert (torn, json.loads(whole)["ending"]) == ('{"torn": ', "ok")
+
+
+def test_declared_headers_go_out_and_the_provider_sets_no_cookies(fresh: World) -> None:
+    def answer(http: web.Request) -> tuple[int, dict[str, str], list[bytes]]:
+        return 200, {"Content-Type": "application/json", "Set-Cookie": "a=b", "x-request-id": "r"}, [b"{}"]
+
+    fresh.server.canned.append(answer)
+    wire = fresh.open()
+    wire_socket = fresh.sockets["case"]
+    assert isinstance(wire, Wire)
+    post(wire_socket, PATHS["chat"], request_of("chat"), Cookie="c=d", X_Title="claw's")
+    post(wire_socket, PATHS["chat"], request_of("chat"))
+    assert [received.header("X-Title") for received in fresh.server.received] == ["t", "t"]
+    assert [received.header("Cookie") for received in fresh.server.received] == [None, None]
