@@ -89,7 +89,7 @@ class Provider(_Strict):
     context_window: dict[str, int] = Field(default_factory=dict)
     """Tokens, by model; `default` is for all others."""
     price_provider: str | None = None
-    """Its id in genai-prices; None: its own name."""
+    """Its id in genai-prices; None: that of the provider there which has its base URL, if any."""
     timeout: float = Field(default=600.0, gt=0)
     """Seconds without a byte after which it counts as hung."""
     retries: int = Field(default=6, ge=0)

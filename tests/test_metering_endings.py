@@ -91,6 +91,19 @@ def test_of_a_stream_that_broke_off_the_prompt_is_known_and_the_output_is_not() 
     assert (found.input, found.output) == (3, None)
 
 
+def test_what_a_messages_stream_told_at_its_start_holds_but_for_the_output() -> None:
+    usage = {"input_tokens": 20, "cache_read_input_tokens": 80, "output_tokens": 1}
+    start = {"type": "message_start", "message": {"model": "m", "usage": usage}}
+    untold = read("messages", events(start, {"type": "message_stop"})).usage
+    assert untold
+    assert (untold.input, untold.cache_read, untold.output) == (20, 80, None)
+    late = {"output_tokens": 5, "input_tokens": None, "cache_read_input_tokens": None}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": late}
+    found = read("messages", events(start, end, {"type": "message_stop"})).usage
+    assert found
+    assert (found.input, found.cache_read, found.output) == (20, 80, 5)
+
+
 def test_blank_lines_while_the_provider_thinks() -> None:
     # api-docs.deepseek.com/quick_start/rate_limit: empty lines, or keep-alive comments in a stream
     whole = b"\n\n\n" + json.dumps(completion({"content": "x"})).encode()

@@ -33,6 +33,7 @@ def parse(*parts: bytes) -> list[SseEvent]:
         (b"event: lost\n\ndata: 2\n\n", [("message", "2")]),
         (b"\xef\xbb\xbfdata: x\n\n", [("message", "x")]),
         (b"data: x\r\rdata: y\r\n\r\ndata: z\n\r", [("message", "x"), ("message", "y"), ("message", "z")]),
+        (b"event: e\r\ndata: x\r\ndata: y\r\n\r\n", [("e", "x\ny")]),
         (b"Data: no\nretry: 10\ndatas: no\n\n", []),
         (b"data: a:b: c\n\n", [("message", "a:b: c")]),
         (b"data: \xe2\x80\xa8 \xc2\x85 \x0b\x0c\n\n", [("message", "\u2028 \x85 \x0b\x0c")]),

@@ -245,6 +245,8 @@ def test_a_time_without_a_zone_is_utc_and_one_with_a_zone_is_put_into_it() -> No
     usage = tokens(1_000_000)
     day, night = (table.price(usage, NOON.replace(hour=hour)) for hour in (12, 20))
     assert (day, night) == (Decimal("0.27"), Decimal("0.135"))
+    edges = [NOON.replace(hour=hour, minute=minute) for hour, minute in ((0, 29), (0, 30), (16, 29), (16, 30))]
+    assert [table.price(usage, edge) for edge in edges] == [night, day, day, night]
     assert table.price(usage, NOON.replace(tzinfo=None)) == day
     assert table.price(usage, datetime.fromisoformat("2026-11-21T04:00:00+08:00")) == night
 

@@ -73,25 +73,25 @@ class _Members:
 
 
 class _Deflate:
-    """Either form of deflate: a zlib header is told by its first two bytes (RFC 1950, 2.2)."""
+    """Either form of deflate. The first four bits tell a zlib header (RFC 1950, 2.2): eight is its only method.
+
+    Bare deflate could begin so only with a stored block whose unused bits are set (RFC 1951, 3.2.4), which nobody
+    writes.
+    """
 
     def __init__(self) -> None:
-        self._head = b""
         self._members: _Members | None = None
 
     def feed(self, data: bytes) -> bytes:
+        if not data:
+            return b""
         if self._members is None:
-            self._head += data
-            if len(self._head) < 2:
-                return b""
-            is_zlib = self._head[0] & 0x0F == 8 and int.from_bytes(self._head[:2], "big") % 31 == 0
-            wbits = zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS
+            wbits = zlib.MAX_WBITS if data[0] & 0x0F == 8 else -zlib.MAX_WBITS
             self._members = _Members("deflate", lambda: zlib.decompressobj(wbits))
-            data, self._head = self._head, b""
         return self._members.feed(data)
 
     def whole(self) -> bool:
-        return self._members.whole() if self._members else not self._head
+        return self._members is None or self._members.whole()
 
 
 class _Brotli:
