@@ -198,9 +198,11 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def _environment(config: GatewayConfig) -> dict[str, str]:
-    """The controller's environment without what holds the provider's key."""
+    """The controller's environment without what holds the provider's key, or others that might be sent."""
     secrets = config.upstream.secrets if config.upstream else ()
-    return {name: value for name, value in os.environ.items() if not any(secret in value for secret in secrets)}
+    passed = {name: value for name, value in os.environ.items() if not any(secret in value for secret in secrets)}
+    # what the user's ~/.netrc has for the provider's host is no declared credential
+    return passed | {"NETRC": os.devnull}
 
 
 def _short_folder() -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import ClientError, ClientResponse, ConnectionTimeoutError, ServerTimeoutError, web
 from multidict import CIMultiDict
 
-from gateway import headers, pacing, redact
+from gateway import pacing, redact
 from gateway.case import Case, Exchange
 from gateway.claw_side import ClawSide
 from gateway.intake import Incoming
@@ -23,10 +23,11 @@ from gateway.metering.decoding import BrokenEncodingError
 from gateway.metering.reader import Metered, ReplyReader
 from gateway.models import Api, Ending
 from gateway.pacing import Admission
+from gateway.passing import Passing, Unmetered
 from gateway.provider_errors import ProviderFault, read_fault
 from gateway.refusals import RefusedError
 from gateway.transforms import ReplyConverter, Transforms
-from gateway.upstream import Line
+from gateway.upstream import Line, Sending
 
 DRAIN_SECONDS = 20.0
 """For how long a reply is read on whose claw has left."""
@@ -129,6 +130,7 @@ class Forwarding:
 
     async def _try(self, *, may_retry: bool) -> web.StreamResponse | _Later:
         self._sent_at, self.is_sent = time.monotonic(), True
+        sending = Sending()
         try:
             async with self._line.send(
                 self._prepared.api,
@@ -136,6 +138,7 @@ class Forwarding:
                 self._headers,
                 self._http.query,
                 counts_tokens=self._incoming.counts_tokens,
+                sending=sending,
             ) as reply:
                 if 200 <= reply.status < 300:
                     return await self._pass_reply(reply, may_retry=may_retry)
@@ -146,6 +149,10 @@ class Forwarding:
             timeout = self._line.upstream.provider.timeout
             raise self._no_reply(504, "hung", f"the provider did not answer within {timeout:g} s") from None
         except ClientError as error:
+            if sending.on_used_connection and may_retry and not self.claw.left:
+                # the provider closed an idle connection at the moment at which it was used again
+                self.is_sent = False
+                return _Later(0.0)
             text = redact.mask(f"{type(error).__name__}: {error}", self._secrets)
             raise self._no_reply(502, "dropped", f"the connection to the provider broke: {text}") from None
 
@@ -178,10 +185,11 @@ class Forwarding:
     async def _pass_reply(self, reply: ClientResponse, *, may_retry: bool) -> web.StreamResponse | _Later:
         exchange = self._exchange
         exchange.status = reply.status
-        streaming = reply.content_type == "text/event-stream"
+        told = "Content-Type" in reply.headers
+        streaming = reply.content_type == "text/event-stream" if told else self._incoming.streams
         encoding = reply.headers.get("Content-Encoding", "")
         reader = self._reader(streaming=streaming, encoding=encoding)
-        passing = _Passing(self._secrets, encoding, self._converter(streaming=streaming))
+        passing = Passing(self._secrets, encoding, self._converter(streaming=streaming))
         shown, length = passing.head(reply)
         self._inner_errors.clear()
         self._kept.clear()
@@ -232,9 +240,9 @@ class Forwarding:
                 self._exchange, self._incoming.decoded, headers=shown, chunks=self._kept, complete=complete
             )
 
-    def _reader(self, *, streaming: bool, encoding: str) -> ReplyReader | _Unmetered:
+    def _reader(self, *, streaming: bool, encoding: str) -> ReplyReader | Unmetered:
         if self._incoming.counts_tokens:
-            return _Unmetered()
+            return Unmetered()
         listeners = [*self._transforms.listeners(self._prepared.api), self._watch]
         return ReplyReader(self._prepared.api, streaming=streaming, encoding=encoding, listeners=listeners)
 
@@ -279,60 +287,3 @@ class Forwarding:
             used = metered.usage
             told = (used.input, used.cache_read, used.cache_write, used.output)
             self._line.pacer.correct(self._admission, sum(part or 0 for part in told))
-
-
-class _Unmetered:
-    """Stands in for a reader where the reply is none of a model."""
-
-    def feed(self, _data: bytes) -> bytes:
-        return b""
-
-    def finish(self, *, complete: bool) -> Metered:
-        return Metered("ok" if complete else "dropped")
-
-
-class _Passing:
-    """What of a reply goes on, piece by piece."""
-
-    def __init__(self, secrets: tuple[str, ...], encoding: str, converter: ReplyConverter | None) -> None:
-        """Begin a reply (raises nothing; an encoding that can't be read shows with the first piece)."""
-        self._secrets = secrets
-        self._converter = converter
-        self._encoding = encoding
-        self.is_compressed = converter is None and encoding.strip().lower() not in ("", "identity")
-        """Whether what goes on is compressed."""
-        self._guard: redact.KeyMask | redact.KeyFinder | None = None
-
-    def head(self, reply: ClientResponse) -> tuple[CIMultiDict[str], int | None]:
-        """The headers for the claw, and the body's length where it is known."""
-        shown = headers.for_claw(
-            (name, redact.mask(value, self._secrets)) for name, value in reply.headers.items()
-        )
-        if self._converter:
-            shown.popall("Content-Encoding", None)
-            return shown, None
-        return shown, reply.content_length
-
-    def feed(self, chunk: bytes, decoded: bytes) -> bytes:
-        """What may go on (raises KeyFoundError, BrokenEncodingError).
-
-        Args:
-            chunk: as it came.
-            decoded: what the chunk adds, decoded.
-        """
-        if self._guard is None:
-            self._guard = (
-                redact.KeyFinder(self._secrets, self._encoding)
-                if self.is_compressed
-                else redact.KeyMask(self._secrets)
-            )
-        if self._converter:
-            return self._converter.feed(self._guard.feed(decoded))
-        return self._guard.feed(chunk)
-
-    def finish(self) -> bytes:
-        """What is left after the last piece."""
-        held = self._guard.finish() if self._guard else b""
-        if self._converter:
-            return self._converter.feed(held) + self._converter.finish()
-        return held

@@ -109,7 +109,8 @@ class RelayHandler:
             forwarding.claw.left = True
             if forwarding.is_sent:
                 # what was asked for is paid for: its usage is still to be learnt
-                asyncio.get_running_loop().call_later(DRAIN_SECONDS, task.cancel)
+                timer = asyncio.get_running_loop().call_later(DRAIN_SECONDS, task.cancel)
+                task.add_done_callback(lambda _: timer.cancel())
             else:
                 task.cancel()
             raise

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp import (
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    TraceConfig,
+    TraceConnectionReuseconnParams,
+)
 from aiohttp.client import _RequestContextManager
 from multidict import CIMultiDict
 
@@ -23,6 +31,18 @@ _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that the client would add of its own: the provider gets what the claw sent."""
 
 
+@dataclass
+class Sending:
+    """What became known while a request was sent."""
+
+    on_used_connection: bool = False
+    """Whether it went over a connection that was kept from an earlier request."""
+
+
+async def _note_used(_session: ClientSession, context: Any, _params: TraceConnectionReuseconnParams) -> None:
+    context.trace_request_ctx.on_used_connection = True
+
+
 class Line:
     """A provider's line, with what is shared by all who use it. An asynchronous context manager."""
 
@@ -37,6 +57,8 @@ class Line:
             case_limit=config.case_spend_limit,
             before=config.spent_before,
         )
+        trace = TraceConfig()
+        trace.on_connection_reuseconn.append(_note_used)
         # Certificates are verified; there is no switch for it. The host's proxies (HTTPS_PROXY, …) are used.
         self._session = ClientSession(
             connector=TCPConnector(limit=0),
@@ -45,6 +67,7 @@ class Line:
             skip_auto_headers=_NOT_ADDED,
             auto_decompress=False,
             trust_env=True,
+            trace_configs=[trace],
         )
 
     def send(
@@ -55,6 +78,7 @@ class Line:
         query: Mapping[str, str],
         *,
         counts_tokens: bool,
+        sending: Sending,
     ) -> _RequestContextManager:
         """Send a request; the reply is this context's.
 
@@ -64,6 +88,7 @@ class Line:
             sent_headers: from `headers`.
             query: from the claw's address, as far as it passes.
             counts_tokens: whether it asks for the number of tokens alone.
+            sending: gets what becomes known on the way.
         """
         suffix = _COUNT_SUFFIX if counts_tokens else _SUFFIXES[api]
         return self._session.post(
@@ -73,6 +98,7 @@ class Line:
             params=headers.query_for_provider(query),
             # the key goes to the address that was declared and to no other
             allow_redirects=False,
+            trace_request_ctx=sending,
         )
 
     def headers(self, of_claw: Mapping[str, str], *, changed: bool) -> CIMultiDict[str]:

@@ -6,6 +6,7 @@ import gzip
 import http.client
 import json
 import socket
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -414,3 +415,48 @@ def test_declared_headers_go_out_and_the_provider_sets_no_cookies(fresh: World) 
     post(wire_socket, PATHS["chat"], request_of("chat"))
     assert [received.header("X-Title") for received in fresh.server.received] == ["t", "t"]
     assert [received.header("Cookie") for received in fresh.server.received] == [None, None]
+
+
+class ClosingServer:
+    """A provider that closes a kept connection just as it is used again, as idle timeouts do."""
+
+    def __init__(self) -> None:
+        self.requests: list[bytes] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        body = b'{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}'
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        for _ in range(2):
+            connection, _ = self._listener.accept()
+            with connection:
+                self.requests.append(_request(connection))
+                connection.sendall(head + body)
+                self.requests.append(_request(connection))
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def _request(connection: socket.socket) -> bytes:
+    """A request whole, or nothing where the connection ends."""
+    data = b""
+    while not data.endswith(b"}") and (more := connection.recv(65536)):
+        data += more
+    return data
+
+
+def test_a_kept_connection_that_closes_under_a_request_is_no_failure(tmp_path: Path) -> None:
+    closing = ClosingServer()
+    with DialectServer(OPENAI) as server:
+        base_url = f"http://127.0.0.1:{closing.port}/v1"
+        with relaying(server, tmp_path, base_url=base_url, retries=1) as world:
+            path = socket_of(world)
+            assert [post(path, PATHS["chat"], request_of("chat"))[0] for _ in range(2)] == [200, 200]
+            counts = world.client.close_case("case")
+            assert (counts.endings["ok"], counts.endings["dropped"], counts.retries) == (2, 0, 1)
+    assert sum(bool(request) for request in closing.requests) >= 3
+    closing.close()
