@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +23,8 @@ from typer.testing import CliRunner
 from adapters.base import CommandResult
 from adapters.registry import installed
 from clawbench.cli import app
-from clawbench.settings import Settings
 from clawbench.endings import ending_of
+from clawbench.settings import Settings
 from evaluation.outcomes import Ending
 from gateway.case import Case as GatewayCase
 from gateway.models import CaseCounts, CaseSpec
@@ -155,6 +156,57 @@ def test_ruling_out_one_real_instance_does_not_ask_for_the_others() -> None:
 def test_a_claw_that_is_ruled_out_is_not_asked_for() -> None:
     embedded, real = selected("-k", "not openclaw")
     assert (embedded, real) == (10, 0)
+
+
+@pytest.mark.docker
+@needs_nanobot
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["-k", "nanobot and nothing_like_it"], "no case is selected by -k and -m"),
+        (["-k", "nanobot and nothing_like_it", "-n", "1"], "no case is selected by -k and -m"),
+        (["-k", "nanobot", "-m", "not demo"], "the embedded tasks are ruled out"),
+        (["-k", "nanobot", "-m", "not demo", "--collect-only"], "the embedded tasks are ruled out"),
+        (["-k", "nanobot and nothing_like_it", "-p", "no:junitxml"], "no case is selected"),
+        (["-k", "nanobot and nothing_like_it", "-p", "no:pytest_jsonreport"], "no case is selected"),
+    ],
+)
+def test_a_selection_of_nothing_says_why_and_leaves_nothing(tmp_path: Path, options: list[str], why: str) -> None:
+    run = run_bench(tmp_path, fresh_id("nothing"), *options)
+    assert run.exit_code == 5, run.output
+    assert why in run.output
+    assert "INTERNALERROR" not in run.output
+    assert not run.folder.exists()
+
+
+@pytest.mark.docker
+@needs_nanobot
+def test_a_folder_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    run = run_bench(tmp_path, "mine", "-k", "nanobot and nothing_like_it")
+    assert (run.folder / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.docker
+@needs_nanobot
+def test_a_disk_that_is_full_at_the_report_is_told_in_a_line(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("full"), "-k", "nanobot and nothing_like_it", "--junitxml=/dev/full")
+    assert run.exit_code != 0
+    assert "the reports could not be written: the disk is full" in run.output
+    assert "Traceback" not in run.output
+
+
+def test_two_runs_of_the_same_second_have_two_names() -> None:
+    code = (
+        "from _pytest.config import _prepareconfig; from clawbench.options import settings_from; "
+        "config = _prepareconfig(['-k', 'nanobot']); print(*(settings_from(config)[0].run_id for _ in range(9)))"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
+    names = done.stdout.split()
+    assert len(set(names)) == 9
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", name) for name in names)
 
 
 # -- damaged run folders ------------------------------------------------------------------------------
