@@ -29,6 +29,9 @@ def ending_of(
         counts: of the case.
         limit: asked where a request was refused for money: which spend limit it was.
     """
+    if counts.departure:
+        # a replay shows that the adapter does as it did; here it did not, whatever the claw made of it
+        return Ending.AGENT_ERROR, f"it did not do as it was recorded: {counts.departure}"
     last = counts.last_ending
     # whoever was refused for money has been ended for it, or did no more
     if counts.endings["budget"] and (last == "budget" or result.timed_out):

@@ -17,7 +17,8 @@ from pydantic import SecretStr
 
 from adapters.base import apis_of, has_own_config
 from adapters.configs import CONFIGS
-from adapters.registry import adapter
+from adapters.own import own_file
+from adapters.registry import CLAWS, adapter
 from clawbench.settings import Served
 from gateway.config import GatewayConfig, Upstream
 from gateway.metering.prices import PriceTable
@@ -167,6 +168,7 @@ def check_claws(choice: Choice, claws: Iterable[str]) -> None:
 
     Raises:
         ModelError: some can't; the message names each, with what it can.
+        BadOptionError: the gateway is off, and a claw's user has no configuration of it.
     """
     if choice.recordings is not None:
         return  # each case goes on in the format that it was recorded in
@@ -175,6 +177,8 @@ def check_claws(choice: Choice, claws: Iterable[str]) -> None:
         lacking = [name for name, claw in found.items() if not has_own_config(claw)]
         if lacking:
             raise ModelError(f"--gateway off: {', '.join(lacking)} can't be run on a configuration of its own")
+        for name in set(found) & set(CLAWS):
+            own_file(found[name].config_file())
         return
     spoken = set(choice.served.apis if choice.served is not None else ("chat",))
     mute = [f"{name} speaks {', '.join(apis_of(claw))}" for name, claw in found.items()]

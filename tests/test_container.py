@@ -340,6 +340,29 @@ def test_the_deadline_ends_a_command_with_all_its_kin(client: docker.DockerClien
             workspace.run(["true"], timeout=5)
 
 
+def test_a_deadline_that_is_put_off_is_kept_where_it_then_is(client: docker.DockerClient) -> None:
+    asked: list[float] = []
+
+    def extra() -> float:
+        """What a command was held back for: known only bit by bit."""
+        asked.append(min(2.0 * (len(asked) + 1), 6.0))
+        return asked[-1]
+
+    with opened(client) as workspace:
+        assert workspace.run(["sh", "-c", "sleep 4; echo late"], timeout=1, extra=extra).stdout == b"late\n"
+        asked.clear()
+        assert workspace.run(["sleep", "1000"], timeout=1, extra=extra).timed_out
+        assert asked[-1] == 6.0, "it was asked until there was no more"
+
+
+def test_whoever_holds_a_workspace_ends_what_runs_in_it(client: docker.DockerClient) -> None:
+    with opened(client) as workspace:
+        threading.Timer(2, workspace.end).start()
+        result = workspace.run(["sh", "-c", "echo begun; sleep 1000"], timeout=500)
+        assert (result.exit_code, result.stdout) == (None, b"begun\n")
+        assert workspace.fetch("/etc/hostname", Path(tempfile.mkdtemp())), "the file system stays"
+
+
 def test_a_command_has_ended_when_it_has_ended_though_its_children_hold_its_output(
     client: docker.DockerClient,
 ) -> None:

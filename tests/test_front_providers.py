@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
 from bench_run import ROOT, environment, run_bench
 from dialects import profiles
 from dialects.server import KEY, MODEL, DialectServer
@@ -104,7 +106,7 @@ def test_a_claw_and_a_provider_need_a_format_in_common(
     monkeypatch.setattr(type(adapter("nanobot")), "apis", ("chat", "messages"))
     monkeypatch.setattr(type(adapter("hermes")), "apis", ("chat", "responses"))
     check_claws(choice, ["hermes"])
-    with pytest.raises(ValueError, match="answered in responses, but nanobot speaks chat, messages. Leave"):
+    with pytest.raises(ValueError, match=r"answered in responses, but nanobot speaks chat, messages\. Leave"):
         check_claws(choice, ["hermes", "nanobot"])
 
 
@@ -359,3 +361,75 @@ def test_a_recording_is_found_in_a_run_and_in_a_folder_of_cassettes(tmp_path: Pa
     with pytest.raises(RecordingError) as error:
         require_recordings(tmp_path, [("nanobot", one), ("hermes", one), ("nanobot", other)])
     assert f"no recording of hermes-{one.instance_id}, nanobot-{other.instance_id};" in str(error.value)
+
+
+# -- the page -----------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "providers.md").read_text()
+_TAKEN = """
+import json, sys
+import pytest
+from _pytest.config import _prepareconfig
+from clawbench.options import settings_from
+for words in json.loads(sys.argv[1]):
+    try:
+        print(settings_from(_prepareconfig(words))[0].model)
+    except pytest.UsageError as error:
+        print(error)
+"""
+
+
+def page_commands() -> list[list[str]]:
+    """The commands of the page's `sh` blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return [shlex.split(line) for block in blocks for line in block.splitlines()]
+
+
+@pytest.fixture
+def page_variables(tmp_path: Path, server: DialectServer) -> dict[str, str]:
+    """The page's own provider, and one more that it names, at the local server."""
+    declared = re.search(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert declared
+    providers = yaml.safe_load(declared[1])
+    providers["openrouter"] = providers["mine"] | {
+        "key_env": "OPENROUTER_API_KEY",
+        "prices": {"deepseek/deepseek-chat": {"input": 1, "output": 1}},
+    }
+    for fields in providers.values():
+        fields["base_url"] = server.base_url
+    file = tmp_path / "providers.yaml"
+    file.write_text(yaml.safe_dump(providers))
+    return {"CLAWBENCH_PROVIDERS": str(file), "MINE_API_KEY": KEY, "OPENROUTER_API_KEY": KEY}
+
+
+def test_every_run_that_the_page_names_would_begin(tmp_path: Path, page_variables: dict[str, str]) -> None:
+    (tmp_path / "artifacts" / "paid").mkdir(parents=True)
+    runs = [words[1:] for words in page_commands() if words[0] == "pytest"]
+    done = subprocess.run(
+        [sys.executable, "-c", _TAKEN, json.dumps(runs)],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(ROOT), **page_variables),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *others, off = done.stdout.splitlines()
+    mine = f"mine/{MODEL}"
+    assert others == ["openrouter/deepseek/deepseek-chat", mine, mine, mine, "replay:paid"]
+    assert off == "own:" or "a configuration of your own" in off
+
+
+def test_the_other_commands_of_the_page_work(tmp_path: Path, page_variables: dict[str, str]) -> None:
+    others = [words for words in page_commands() if words[0] not in {"pytest", "export"}]
+    assert [words[:2] for words in others] == [["clawbench", "providers"], ["clawbench", "gateway"]]
+    listed, served = others
+    said = CliRunner().invoke(app, listed[1:], env=page_variables, terminal_width=200)
+    assert "mine" in said.output
+    options = served[2:]
+    assert options[:4] == ["--provider", "mine", "--model", MODEL]
+    port = options[options.index("--port") + 1]
+    with proxy(tmp_path, page_variables, "--provider=mine") as process:
+        address = re.search(r"OPENAI_BASE_URL=(\S+)", heading(process, "the model is named"))
+        assert address
+        assert ask(address[1]).status_code == 200
+    assert f"http://127.0.0.1:{port}" in PAGE
