@@ -54,7 +54,9 @@ def reading(file: Path) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first: Any = error.errors()[0]
+        faults: Any = error.errors()
+        first = faults[0]
         where = ".".join(str(part) for part in first["loc"])
-        whole = " (a whole config of the claw's own is for --gateway off)" if first["type"] == _UNKNOWN else ""
+        is_whole = any(fault["type"] == _UNKNOWN for fault in faults)
+        whole = " (a whole config of the claw's own is for --gateway off)" if is_whole else ""
         raise BadOptionError(f"{file}: {where or 'the file'}: {first['msg']}{whole}") from error

@@ -113,7 +113,8 @@ const said = [];
 for (const question of JSON.parse(questions)) {
   const body = typeof question === "string" ? question : JSON.stringify(question);
   try {
-    const reply = await fetch(`${baseUrl}/chat/completions`, { method: "POST", body });
+    const path = question.path ?? "/chat/completions";
+    const reply = await fetch(`${baseUrl}${path}`, { method: "POST", body });
     said.push([reply.status, await reply.text()]);
   } catch (error) {
     said.push(["dropped", ""]);
@@ -122,7 +123,13 @@ for (const question of JSON.parse(questions)) {
 console.log(JSON.stringify(said));
 process.exit(7);
 """
-WHOLE = b'data: {"x": "\xc3\xa9"}\n\ndata: [DONE]\n\n'
+WHOLE = b'data: {"choices": [{"finish_reason": "stop", "x": "\xc3\xa9"}]}\n\ndata: [DONE]\n\n'
+FORMATS = {
+    "/chat/completions": WHOLE,
+    "/responses": b'event: response.completed\ndata: {"type":"response.completed"}\n\n',
+    "/messages?beta=true": b'event: message_stop\ndata: {"type": "message_stop"}\n\n',
+}
+"""For each wire format what only a whole stream ends with."""
 TOOLS = {"model": "m", "stream": True, "tools": [{"type": "function"}]}
 
 
@@ -193,8 +200,34 @@ def test_the_relay_hands_on_every_byte_and_stops_at_the_limit(tmp_path: Path) ->
 
 
 def test_what_failed_or_broke_off_is_no_turn(tmp_path: Path) -> None:
-    failures = [(500, b"no"), (429, b"wait"), None, (200, b"data: {}\n\n")]
+    half = (
+        b'data: {"choices": [{"delta": {"content": "\\"finish_reason\\": \\"stop"}, "finish_reason": null}]}\n\n'
+    )
+    failures = [(500, b"no"), (429, b"wait"), None, (200, half)]
     with model(*failures, (200, WHOLE)) as (address, asked):
         told = relayed(tmp_path, address, 1, [TOOLS] * 6)
     assert [status for status, _ in told] == [500, 429, "dropped", 200, 200, 200]
     assert len(asked) == 5
+
+
+@pytest.mark.parametrize("path", FORMATS)
+def test_turns_are_counted_and_closed_in_every_format(tmp_path: Path, path: str) -> None:
+    question = {**TOOLS, "path": path}
+    asked_last = {**question, "stream": False}
+    with model((200, b"data: {}\n\n"), (200, FORMATS[path]), (200, FORMATS[path])) as (address, asked):
+        told = relayed(tmp_path, address, 2, [question, question, question, question, asked_last])
+    assert [status for status, _ in told] == [200] * 5
+    assert len(asked) == 3
+    closing = "The limit of 2 turns is reached, so the work ends here."
+    streamed, whole = told[3][1].encode(), json.loads(told[4][1])
+    kind = path.partition("?")[0]
+    texts = {
+        "/chat/completions": lambda: whole["choices"][0]["message"]["content"],
+        "/responses": lambda: whole["output"][0]["content"][0]["text"],
+        "/messages": lambda: whole["content"][0]["text"],
+    }
+    assert texts[kind]() == closing
+    events = [json.loads(line[6:]) for line in streamed.decode().splitlines() if line.startswith("data: {")]
+    assert closing in json.dumps(events)
+    end = {"/chat/completions": b"data: [DONE]", "/responses": b"response.completed", "/messages": b"message_stop"}
+    assert end[kind] in streamed.split(b"\n\n")[-2]

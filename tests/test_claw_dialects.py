@@ -1,4 +1,4 @@
-"""The five claws against each provider's dialect, by the public door: real containers, an embedded task, the gateway.
+"""The five claws against each provider's dialect, by the public door: real containers, a real gateway.
 
 The provider is a local server whose model fixes the task through the claw's own shell tool. What is looked at is
 that each claw can talk to it in the wire format that it is given, streaming as it is known to, and that three

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import registry
-from adapters.base import Adapter, BadOptionError
+from adapters.base import Adapter, BadOptionError, apis_of, has_own_config
 from adapters.fitting import misfits
 from adapters.nanobot import NanobotAdapter
 from adapters.registry import BadAdapterError
@@ -162,6 +162,9 @@ def test_every_claw_of_the_suite_fits() -> None:
         ("allowed_tools", "exec"),
         ("min_memory", "much"),
         ("min_pids", "64"),
+        ("apis", ()),
+        ("apis", ("chat", "telepathy")),
+        ("has_own_config", "yes"),
         ("usage", None),
         ("send_task", lambda shell: None),  # noqa: ARG005
         ("usage", lambda session, stdout, more: None),  # noqa: ARG005
@@ -172,6 +175,13 @@ def test_what_does_not_fit_is_named(name: str, value: object) -> None:
     setattr(candidate, name, value)
     (fault,) = misfits(candidate)
     assert name in fault
+
+
+def test_what_has_a_value_by_itself_need_not_be_declared(toy: Any) -> None:
+    assert misfits(toy) == []
+    assert not hasattr(toy, "apis")
+    assert apis_of(toy) == ("chat",)
+    assert not has_own_config(toy)
 
 
 def test_the_protocols_own_empty_methods_are_none() -> None:
