@@ -128,6 +128,8 @@ class Case:
         self._waiting = 0
         self._waited = 0.0
         self._waiting_since = 0.0
+        self.departure: str | None = None
+        """Where the case first left its recording."""
         spec.request_log.parent.mkdir(parents=True, exist_ok=True)
         _end_torn_line(spec.request_log)
         if spec.request_bodies:
@@ -208,7 +210,8 @@ class Case:
     def counts(self) -> CaseCounts:
         """What was counted so far; a request that hangs already counts as hung."""
         waiting = time.monotonic() - self._waiting_since if self._waiting else 0.0
-        return self._tally.counts(self._under_way.values(), self._waited + waiting)
+        counts = self._tally.counts(self._under_way.values(), self._waited + waiting)
+        return counts.model_copy(update={"departure": self.departure})
 
 
 def _append(log: Path, line: str) -> None:

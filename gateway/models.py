@@ -122,6 +122,8 @@ class CaseCounts(_Strict):
     """Requests that were sent to the provider once more, after a rate limit or an overload."""
     upstream_seconds: float = 0.0
     """The sum over replies of the time from a request sent to its reply's end."""
+    departure: str | None = None
+    """Where a replayed case first asked for what its recording lacks; None: nowhere."""
 
 
 class RunTotals(_Strict):

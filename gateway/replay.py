@@ -67,6 +67,7 @@ class ReplayHandler:
         try:
             return self._player.answer(exchange.path, incoming.body)
         except DepartureError as departure:
+            self._case.departure = self._case.departure or str(departure)
             # 400, as client libraries try a 409 again, and no repetition brings the request into the cassette
             raise RefusedError(400, f"Replay: {departure}", code="not_in_cassette") from None
 

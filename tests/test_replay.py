@@ -150,6 +150,8 @@ def test_a_changed_prompt_departs_with_a_message_and_in_the_log(replays: Replays
     assert "sent was 'fix the bug in the lexer'" in line["error"]
     counts = replays.client.close_case("again")
     assert (counts.requests, counts.turns, counts.endings["refused"]) == (1, 0, 1)
+    assert counts.departure
+    assert line["error"] == f"Replay: {counts.departure}"
 
 
 def test_another_claws_tools_depart(replays: Replays, cassette: Path) -> None:
