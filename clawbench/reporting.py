@@ -84,14 +84,14 @@ def properties(case: Case) -> list[tuple[str, object]]:
         return []
     tokens = metadata.get("tokens") or {}
     cost = metadata.get("cost") or {}
-    used = {name: metadata[name] for name in _USED if name in metadata}
-    return [
-        ("outcome", metadata["outcome"]),
-        ("ending", metadata.get("ending", "")),
-        *((f"seconds_{name.replace(' ', '_')}", value) for name, value in metadata["seconds"].items()),
-        *((f"tokens_{name}", value) for name, value in tokens.items()),
-        *((f"cost_{name}", value) for name, value in cost.items()),
-        *used.items(),
-        ("patch_bytes", metadata.get("patch_bytes", 0)),
-        ("artifacts", f"{case.claw}/{case.listed.instance_id}"),
-    ]
+    told = {
+        "outcome": metadata["outcome"],
+        "ending": metadata.get("ending", ""),
+        **{f"seconds_{name.replace(' ', '_')}": value for name, value in metadata["seconds"].items()},
+        **{f"tokens_{name}": value for name, value in tokens.items()},
+        **{f"cost_{name}": value for name, value in cost.items()},
+        **{name: metadata[name] for name in _USED if name in metadata},
+        "patch_bytes": metadata.get("patch_bytes", 0),
+        "artifacts": f"{case.claw}/{case.listed.instance_id}",
+    }
+    return [(name, "unknown" if value is None else value) for name, value in told.items()]
