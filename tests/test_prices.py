@@ -214,6 +214,18 @@ def test_the_package_reckons_the_same(
     assert ours == theirs.total_price
 
 
+def test_a_model_that_has_no_price_at_some_time_has_no_table() -> None:
+    partly = [
+        (seller, info)
+        for seller, info in MODELS
+        if isinstance(info.prices, list)
+        and 0 < sum(bool(vars(condition.prices)) for condition in info.prices) < len(info.prices)
+    ]
+    assert partly
+    for seller, info in partly:
+        assert PriceTable.find(provider(price_provider=seller.id), info.id, Path("none"), today=TODAY) is None
+
+
 def test_most_models_of_the_package_have_a_table() -> None:
     known = [
         info.id
