@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from bench_run import BenchRun, run_bench
 from dialects import profiles
+from dialects.delivery import Trouble
 from dialects.server import KEY, DialectServer
 from provider_world import KEY_NAME, brain, declare, price_of
 from test_benchmark import fresh_id
@@ -129,6 +130,19 @@ def test_a_case_at_its_own_spend_limit_is_judged_and_not_run_again(tmp_path: Pat
     again = run_bench(tmp_path, run_id, *ONE, "--case-spend-limit=0.01", **variables)
     assert again.outcomes() == run.outcomes()
     assert len(server.received) == asked
+
+
+def test_waits_for_rate_limits_extend_the_budget_where_they_are_asked_to(
+    tmp_path: Path, server: DialectServer
+) -> None:
+    server.troubles.append(Trouble(429, headers={"Retry-After": "150"}))
+    options = ("--agent-timeout=140", "--exclude-waits")
+    run = run_bench(tmp_path, fresh_id("waits"), *ONE, *options, **declare(tmp_path, server))
+    case = run.cases()[FIRST]
+    assert case["ending"] == "finished", run.output
+    assert case["waited"] >= 150
+    assert case["retries"] == 1
+    assert case["seconds"]["agent"] > 140
 
 
 def test_a_killed_gateway_ends_the_cases_at_work_and_the_rerun_does_only_them(
