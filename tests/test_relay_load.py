@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
+import pytest
 from dialects.clients import Wire
 from dialects.profiles import OPENAI
 from dialects.received import Received
 from dialects.server import MODEL, DialectServer
-from relay_world import World, relaying
+from relay_world import World, relaying, wait_for
+
+from gateway.client import GatewayError
 
 STREAMS = 64
 PIECES = 150
@@ -128,3 +133,27 @@ def _resident(world: World) -> int:
     """KiB of memory that the gateway's process has in use."""
     text = (Path("/proc") / str(world.gateway._process.pid) / "status").read_text()
     return int(re.findall(r"VmRSS:\s+(\d+) kB", text)[0])
+
+
+def test_a_kill_in_the_middle_leaves_whole_lines(tmp_path: Path) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path) as world:
+        world.open()
+        ended = threading.Event()
+
+        def work() -> None:
+            # Broken off by the kill, one way or another.
+            with suppress(aiohttp.ClientError, OSError):
+                asyncio.run(_many(world, 100_000))
+            ended.set()
+
+        threading.Thread(target=work, daemon=True).start()
+        wait_for(lambda: len(server.sent) > 300)
+        world.gateway._process.kill()
+        assert ended.wait(30)
+        # Each line is one whole record, and the lines are what the provider charged for, up to those under way.
+        lines = world.log()
+        assert 300 - AT_ONCE < len(lines) <= len(server.received)
+        assert all(line["ending"] == "ok" and line["tokens"] for line in lines)
+        assert sum(line["tokens"]["output"] for line in lines) <= sum(charge.output for charge in server.charges)
+        with pytest.raises(GatewayError):
+            world.client.counts("case")
