@@ -214,16 +214,20 @@ def test_the_package_reckons_the_same(
     assert ours == theirs.total_price
 
 
-def test_a_model_that_has_no_price_at_some_time_has_no_table() -> None:
-    partly = [
-        (seller, info)
-        for seller, info in MODELS
-        if isinstance(info.prices, list)
-        and 0 < sum(bool(vars(condition.prices)) for condition in info.prices) < len(info.prices)
-    ]
-    assert partly
-    for seller, info in partly:
-        assert PriceTable.find(provider(price_provider=seller.id), info.id, Path("none"), today=TODAY) is None
+@pytest.mark.parametrize("later", [{}, {"input_mtok": Decimal(1)}])
+def test_a_model_that_has_no_price_at_some_time_has_no_table(later: dict[str, Decimal]) -> None:
+    # the package's data have no such model now
+    prices = types.ModelPrice(input_mtok=Decimal(1), output_mtok=Decimal(2))
+    change = types.ConditionalPrice(types.StartDateConstraint(date(2026, 12, 1)), prices=types.ModelPrice(**later))
+    model = types.ModelInfo("m", types.ClauseEquals("m"), prices=[types.ConditionalPrice(prices=prices), change])
+    seller = types.Provider("s", "S", "https://s\\.example", models=[model])
+    data_snapshot.set_custom_snapshot(data_snapshot.DataSnapshot([seller], from_auto_update=False))
+    try:
+        assert PriceTable.find(provider("https://s.example/v1"), "m", Path("none"), today=TODAY) is None
+        model.prices = prices
+        assert PriceTable.find(provider("https://s.example/v1"), "m", Path("none"), today=TODAY)
+    finally:
+        data_snapshot.set_custom_snapshot(None)
 
 
 def test_most_models_of_the_package_have_a_table() -> None:
