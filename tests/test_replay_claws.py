@@ -1,4 +1,4 @@
-"""Each installed claw is recorded at work on an embedded task and replayed; changed words depart with a message."""
+"""Each installed claw is recorded at work on an embedded task and replayed; changed words depart and say so."""
 
 from __future__ import annotations
 
