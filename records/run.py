@@ -20,6 +20,10 @@ from records.case import EARLIER, REQUESTS, CaseFolder
 from records.files import append_line, write_atomically, write_json
 
 
+_OF_EVERY_COMMAND = {"manifest.json", ".lock", ".progress", "gateway.log", "junit.xml", "report.json"}
+"""What a run's folder holds before anything has been run in it."""
+
+
 class RunError(ValueError):
     """The run directory can't be used as asked; the message says why and what to do."""
 
@@ -132,11 +136,11 @@ class RunDirectory:
         append_line(self.path / "state.jsonl", {"time": now(), "event": event, **more})
 
     def remove_if_nothing_happened(self) -> bool:
-        """Remove a run that was made in vain: its journal has no line, so no case began, and nothing was spent.
+        """Remove a run that was made in vain: nothing is in its folder but what every command puts there.
 
         This is for who made the folder: one that was there before may be anyone's.
         """
-        if (self.path / "state.jsonl").exists() or self.request_logs():
+        if not {path.name for path in self.path.iterdir()} <= _OF_EVERY_COMMAND:
             return False
         shutil.rmtree(self.path, ignore_errors=True)
         return True

@@ -179,6 +179,19 @@ def test_a_selection_of_nothing_says_why_and_leaves_nothing(tmp_path: Path, opti
     assert not run.folder.exists()
 
 
+def test_a_run_in_which_anything_was_done_is_kept(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    with run.lock():
+        run.open({"settings": {}, "claws": {}, "limits": {}})
+        result = run.path / "conformance" / "nanobot" / "plain" / "run.json"
+        result.parent.mkdir(parents=True)
+        result.write_text("{}")
+        assert not run.remove_if_nothing_happened()
+        shutil.rmtree(run.path / "conformance")
+        assert run.remove_if_nothing_happened()
+    assert not run.path.exists()
+
+
 @pytest.mark.docker
 @needs_nanobot
 def test_a_folder_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
