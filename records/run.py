@@ -19,7 +19,6 @@ from filelock import FileLock, Timeout
 from records.case import EARLIER, REQUESTS, CaseFolder
 from records.files import append_line, write_atomically, write_json
 
-
 _OF_EVERY_COMMAND = {"manifest.json", ".lock", ".progress", "gateway.log", "junit.xml", "report.json"}
 """What a run's folder holds before anything has been run in it."""
 
