@@ -48,6 +48,8 @@ class Session(BaseModel):
     """The PyPI package does not read it: there it is 0.5."""
     max_tokens: int | None = None
     """Of a reply. The PyPI package does not read it: there it is 6144."""
+    stream: bool | None = None
+    """Whether replies are streamed. The PyPI package does not read it: there they are."""
 
 
 class GenericSettings(RootModel[dict[SessionName, Session]]):
