@@ -77,7 +77,8 @@ def test_requests_beyond_the_minutes_limit_are_held_back(tmp_path: Path) -> None
         assert len(server.received) == 3
         counts = [world.client.close_case(f"case-{number}") for number in range(2)]
         assert sum(one.requests for one in counts) == 6
-        assert all(one.waited > 0 for one in counts)
+        # whose requests came first is chance
+        assert sum(one.waited for one in counts) > 0
         # Closing takes none of the others' turns: what was held back has not been sent.
         assert len(server.received) == 3
         for thread in threads:
