@@ -28,6 +28,8 @@ class Exchange:
     """The names of the tools in the claw's request."""
     tools: tuple[str, ...] = ()
     """Those that reached the model."""
+    removed_calls: tuple[str, ...] = ()
+    """The names of the removed tools that the reply called, as the model spelt them."""
     status: int | None = None
     ending: Ending | None = None
     """None while it is not known."""
@@ -51,6 +53,7 @@ class Exchange:
                 "stream": self.stream,
                 "offered": list(self.offered),
                 "tools": list(self.tools),
+                "removed_calls": list(self.removed_calls),
                 "status": self.status,
                 "ending": self.ending,
                 "finish_reason": self.finish_reason,
@@ -87,6 +90,12 @@ class Case:
         """How many requests so far failed by the provider."""
         return sum(exchange.status == 500 for exchange in self._exchanges)
 
+    @property
+    def removed_tools(self) -> set[str]:
+        """The names of all tools that the claw offered and that did not reach the model."""
+        requests = [exchange for exchange in self._exchanges if exchange.counted]
+        return {tool for request in requests for tool in request.offered if tool not in request.tools}
+
     def keep_body(self, body: object) -> None:
         """Keep a request's JSON where the case's owner wants it."""
         if self._bodies:
@@ -114,9 +123,7 @@ class Case:
             endings={ending: endings.count(ending) for ending in ENDINGS},
             last_ending=told[-1] if told else None,
             tool_surface=sorted({tool for exchange in counted for tool in exchange.tools}),
-            removed_tools=sorted(
-                {tool for exchange in counted for tool in exchange.offered if tool not in exchange.tools}
-            ),
+            removed_tools=sorted(self.removed_tools),
             models=sorted({exchange.model for exchange in counted if exchange.model}),
         )
 

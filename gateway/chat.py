@@ -13,6 +13,7 @@ from aiohttp import web
 from gateway import wire
 from gateway.behaviours.base import Fault
 from gateway.case import Case, Exchange
+from gateway.removed_calls import ReplyFilter, restore
 from gateway.tokens import Usage, count
 from gateway.tool_filter import filter_tools
 
@@ -68,11 +69,11 @@ class ChatHandler:
         self._case.keep_body(raw)
         exchange.stream = bool(request.stream)
         exchange.model = request.model
-        filtered = filter_tools(raw, self._case.allowed_tools)
+        filtered = filter_tools(restore(raw), self._case.allowed_tools)
         exchange.offered, exchange.tools = filtered.offered, filtered.passed
-        if filtered.removed:
-            request = wire.parse_request(filtered.request)
-        answer = self._case.model.answer(request, self._case.failed)
+        removed = [function for function in request.functions if function.name in filtered.removed]
+        request = wire.parse_request(filtered.request)
+        answer = self._case.model.answer(request, self._case.failed, removed)
         if answer is Fault.EMPTY:
             answer = wire.Reply("")
         if isinstance(answer, Fault):
@@ -88,27 +89,35 @@ class ChatHandler:
         usage = Usage(prompt=prompt, cached=cached, completion=count(reply.text + called))
         await asyncio.sleep(self._case.model.pace.before)
         exchange.status = 200
+        calls = ReplyFilter("chat", self._case.removed_tools, exchange.tools)
         response: web.StreamResponse
         if request.stream:
-            response = await self._stream(http, request, reply, usage)
+            response = await self._stream(http, request, reply, usage, calls)
         else:
-            body = web.json_response(wire.completion(request.model, reply, usage))
+            whole = json.dumps(wire.completion(request.model, reply, usage)).encode()
+            body = web.Response(body=calls.feed(whole) + calls.finish(), content_type="application/json")
             await body.prepare(http)
             await body.write_eof()
             response = body
+        exchange.removed_calls = tuple(calls.renamed)
         exchange.ending = "ok" if reply.text or reply.call else "empty"
         exchange.usage, exchange.finish_reason = usage, reply.finish_reason
         return response
 
     async def _stream(
-        self, http: web.Request, request: wire.ChatRequest, reply: wire.Reply, usage: Usage
+        self,
+        http: web.Request,
+        request: wire.ChatRequest,
+        reply: wire.Reply,
+        usage: Usage,
+        calls: ReplyFilter,
     ) -> web.StreamResponse:
         response = web.StreamResponse(headers=_SSE_HEADERS)
         await response.prepare(http)
         for chunk in wire.chunks(request.model, reply, usage, with_usage=request.wants_usage):
-            await response.write(wire.sse(json.dumps(chunk)))
+            await response.write(calls.feed(wire.sse(json.dumps(chunk))))
             await asyncio.sleep(self._case.model.pace.between)
-        await response.write(wire.sse("[DONE]"))
+        await response.write(calls.feed(wire.sse("[DONE]")) + calls.finish())
         await response.write_eof()
         return response
 
