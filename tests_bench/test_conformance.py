@@ -18,6 +18,7 @@ from clawbench.conformance.runs import (
     LONG,
     PLAIN,
     RECOVERING,
+    STRAY,
     TURNS,
     Run,
 )
@@ -161,6 +162,23 @@ def test_the_tools_are_the_declared_ones(lab: Laboratory, evidence: list[str]) -
     require(not fewer, f"declared and not offered by the claw: {', '.join(fewer)}")
     removed = counts["removed_tools"]
     evidence.append(f"{len(surface)} tools; the gateway took out {', '.join(removed) or 'none'}")
+
+
+def test_a_call_to_a_removed_tool_is_an_unknown_tools(lab: Laboratory, evidence: list[str]) -> None:
+    """A call to a removed tool is answered as an unknown tool's."""
+    found = done(lab, STRAY)
+    answers = read.answers(found)
+    require(len(answers) > 2, f"the model called {len(answers)} tools; the last must be its shell")
+    unknown, *strays, _ = answers
+    for name, answer in strays:
+        require(
+            answer == unknown[1], f"{name} was answered {answer!r}, and a tool that there is not, {unknown[1]!r}"
+        )
+    renamed = sorted(name for row in found.log for name in row.get("removed_calls", []))
+    removed = found.usage["gateway"]["removed_tools"]
+    require(renamed == removed, f"the gateway saw to calls of {renamed}; it took out {removed}")
+    require(has_edit(found), "the edit that came after is not in the patch")
+    evidence.append(f"{', '.join(name for name, _ in strays)}: {unknown[1]}")
 
 
 # -- the container ----------------------------------------------------------------------------------------------
