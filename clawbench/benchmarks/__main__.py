@@ -11,6 +11,8 @@ from rich.table import Table
 
 from clawbench.bench import connect
 from clawbench.benchmarks import claws, export_time, history, overhead
+from clawbench.outside import plugins_of_the_environment
+from clawbench.selection import know_claws
 
 BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Table]] = {
     "history": history.run,
@@ -27,6 +29,7 @@ def main(names: list[str]) -> int:
     if unknown:
         console.print(f"no benchmark named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
         return 2
+    know_claws(plugins_of_the_environment())
     client = connect()
     for name in names or BENCHMARKS:
         console.print(BENCHMARKS[name](client, lambda line: console.print(f"  {line}", markup=False)))
