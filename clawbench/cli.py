@@ -24,6 +24,7 @@ from clawbench.installers.base import InstallError
 from clawbench.outside import plugins_of_the_environment
 from clawbench.selection import know_claws
 from clawbench.session import ROOT
+from clawbench.standalone_python import install_python
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
@@ -83,11 +84,14 @@ def install_command(
 ) -> None:
     """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
 
-    `all` goes on after a claw that can't be had, and ends with exit code 1 then.
+    `all` goes on after a claw that can't be had, and ends with exit code 1 then. `python` is no claw: it is a
+    standalone Python, had by uv, for claws that are Python programs in images that have none that fits.
     """
     with _told():
         know_claws(plugins_of_the_environment(plugins or ()))
-        if claw != "all":
+        if claw == "python":
+            install_python(_say)
+        elif claw != "all":
             install(claw, _say, default_home())
         elif install_all(_say, default_home()):
             raise typer.Exit(1)
