@@ -12,6 +12,7 @@ from secrets import token_hex
 
 from adapters.base import CommandResult, Task
 from clawbench.case import Case
+from clawbench.usage import differing
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from gateway.client import GatewayError
@@ -131,9 +132,11 @@ class Attempt:
     def _keep(self, taken: Export, session: Path) -> None:
         case = self._case
         told = case.adapter.usage(session, self._stdout)
+        differs = differing(told, self._counts.tokens)
         usage = {
             "gateway": self._counts.model_dump(mode="json"),
             "claw": asdict(told) if told is not None else None,
+            "differs": sorted(differs),
         }
         case.folder.write_text("usage.json", json.dumps(usage, indent=2) + "\n")
         patch = taken.patch
@@ -149,6 +152,7 @@ class Attempt:
             "turns": self._counts.turns,
             "removed_tools": self._counts.removed_tools,
             "tokens": self._counts.tokens.model_dump(),
+            "usage_differs": differs,
             "changed_files": taken.changed_files,
             "patch_bytes": len(patch.encode()),
             "start_tree": taken.start_tree,

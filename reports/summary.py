@@ -36,7 +36,21 @@ def summary_lines(run: RunDirectory) -> list[str]:
             table.add_row(claw, *row(cases))
         console.print(table)
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
-    return [*lines, f"artifacts: {run.path}"]
+    return [*lines, *(line for item in by_claw.items() for line in _warnings(*item)), f"artifacts: {run.path}"]
+
+
+def _warnings(claw: str, cases: list[dict[str, Any]]) -> Iterator[str]:
+    """That a claw's own count of tokens is not the gateway's, with the first case in which it is not."""
+    differing = [case for case in cases if case.get("usage_differs")]
+    if differing:
+        apart = ", ".join(
+            f"{name.replace('_', ' ')} {told:,} for {counted:,}"
+            for name, (told, counted) in differing[0]["usage_differs"].items()
+        )
+        yield (
+            f"warning: {claw} tells another number of tokens than the gateway counted in {len(differing)} of "
+            f"{len(cases)} cases (more than 2% apart), as in {differing[0]['instance_id']}: {apart}"
+        )
 
 
 def _outcomes(cases: list[dict[str, Any]]) -> Iterator[str]:

@@ -90,6 +90,20 @@ def test_an_installed_package_is_a_claw_in_workers_and_for_the_bare_adapter(pack
     assert set(run.junit()) == {f"test_resolved[toyclaw-{ONE_ID}]"}
 
 
+@pytest.mark.docker
+def test_a_claw_that_miscounts_its_tokens_is_warned_of(tmp_path: Path) -> None:
+    lie = (
+        "from adapters.base import TokenUsage\n"
+        "def usage(self, session, stdout): return TokenUsage(output=1)\n"
+        "ToyClaw.usage = usage\n"
+    )
+    (tmp_path / "toyclaw.py").write_text(f"{block('python')}\n{lie}")
+    run = run_bench(tmp_path, "toy", "-p", "toyclaw", "-k", "toyclaw and cronspan", PYTHONPATH=str(tmp_path))
+    assert run.outcomes() == {ONE_ID: "resolved"}, run.output
+    assert "warning: toyclaw tells another number of tokens" in run.output
+    assert json.loads((run.folder / "toyclaw" / ONE_ID / "usage.json").read_text())["differs"] == ["output"]
+
+
 def test_it_is_parametrized_beside_the_others_and_selected_by_name(module: Path) -> None:
     _, both = pytest_says(
         module, "-p", "toyclaw", "--collect-only", "-q", "-k", "cronspan and (toyclaw or nanobot)"
