@@ -7,7 +7,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +84,14 @@ def answers(run: Finished) -> list[tuple[str, str]]:
 
     The name is taken out of each answer, so that those to unknown tools can be compared.
     """
-    told = []
-    for before, request in pairwise(run.requests):
-        new = request["messages"][len(before["messages"]) :]
-        calls = [name for message in new for name in _called(message)]
-        texts = [_text(message["content"]) for message in new if message["role"] != "assistant"]
-        if len(calls) == 1:
-            name = restore({"": calls[0]})[""]
-            told.append((name, "\n".join(texts).replace(calls[0], "…")))
-    return told
+    told: list[tuple[str, str, list[str]]] = []
+    longest = max(run.requests, key=lambda request: len(request["messages"]), default={"messages": []})
+    for message in longest["messages"]:
+        if calls := _called(message):
+            told.append((restore({"": calls[0]})[""], calls[0], []))
+        elif told:
+            told[-1][2].append(_text(message["content"]))
+    return [(name, "\n".join(texts).replace(called, "…")) for name, called, texts in told]
 
 
 def _called(message: Mapping[str, Any]) -> list[str]:
