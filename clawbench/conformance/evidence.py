@@ -85,8 +85,8 @@ def answers(run: Finished) -> list[tuple[str, str]]:
     The name is taken out of each answer, so that those to unknown tools can be compared.
     """
     told: list[tuple[str, str, list[str]]] = []
-    longest = max(run.requests, key=lambda request: len(request["messages"]), default={"messages": []})
-    for message in longest["messages"]:
+    conversations: list[list[dict[str, Any]]] = [request["messages"] for request in run.requests]
+    for message in max(conversations, key=len, default=[]):
         if calls := _called(message):
             told.append((restore({"": calls[0]})[""], calls[0], []))
         elif told:
