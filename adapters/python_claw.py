@@ -163,9 +163,9 @@ class PythonClaw:
             said = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
             raise NotInstalledError(
                 f"the container's {container_python().command} can't import {self.name} "
-                f"({said[-1] if said else 'no output'}). Installed for: {self._installed_for()}. Let "
-                "CLAW_PYTHON_HOME name a standalone Python tree (as `uv python install 3.12` makes) and run "
-                f"`clawbench install {self.name}` again, or let {self.variable} name an environment made with "
+                f"({said[-1] if said else 'no output'}). Installed for: {self._installed_for()}. Run "
+                "`clawbench install python`, or let CLAW_PYTHON_HOME name a standalone Python tree, and then "
+                f"`clawbench install {self.name}`, or let {self.variable} name an environment made with "
                 "the container's Python"
             )
         variables = json.loads(result.stdout)

@@ -1,11 +1,11 @@
 """Where claws' runtimes are on the host, and which Python runs them inside a container.
 
 `CLAWBENCH_HOME` (default: `.claws` in the checkout) holds what `clawbench install` installs.
-Compiled packages fit one version of Python only, so a Python claw is installed once for each version that
-images have; all are mounted, and the container's Python takes its own. `CLAW_PYTHON_HOME` names a standalone
-Python tree that is mounted into containers, for images that have no fitting Python; where it is not set, a tree
-that `uv python install 3.12` made is taken. Without one, or where it is set to nothing, the image's `python3`
-runs the claw.
+Compiled packages fit one version of Python only, so a Python claw is installed once for each version that images
+have; all are mounted, and the container's Python takes its own. `CLAW_PYTHON_HOME` names a standalone Python
+tree that is mounted into containers, for images that have no fitting Python; where it is not set, a tree that
+`clawbench install python` (`uv python install 3.12`) made is taken. Without one, or where it is set to nothing,
+the image's `python3` runs the claw.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ INSTALLED = "clawbench install"
 
 MOUNTED = "/opt/claw"
 """The folder, inside the container, below which runtimes are mounted."""
+
+UV_PYTHON = "3.12"
+"""The version of a standalone Python that uv is asked for."""
 
 _PYTHON_MOUNT = f"{MOUNTED}/python"
 
@@ -66,20 +69,20 @@ def container_python() -> ContainerPython:
     if len(versions) != 1:
         raise NotInstalledError(
             f"CLAW_PYTHON_HOME={override or tree} is no standalone Python tree, which has exactly one "
-            "bin/python3.N; `uv python install 3.12` makes such a tree"
+            "bin/python3.N; `clawbench install python` makes such a tree where the variable is not set"
         )
     command = f"{_PYTHON_MOUNT}/bin/python{versions[0]}"
     return ContainerPython(versions[0], command, (Mount(tree, _PYTHON_MOUNT),))
 
 
 def _tree_of_uv() -> Path | None:
-    """The newest tree of Python 3.12 that `uv python install` left in its place."""
+    """The newest tree of that version that `uv python install` left in its place."""
     data = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share", "uv", "python")
     folder = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data).expanduser()
     trees = {
         int(match[1]): path.resolve()
-        for path in folder.glob(f"cpython-3.12.*-linux-{platform.machine()}-gnu")
-        if (match := re.match(r"cpython-3\.12\.(\d+)-", path.name))
+        for path in folder.glob(f"cpython-{UV_PYTHON}.*-linux-{platform.machine()}-gnu")
+        if (match := re.match(rf"cpython-{re.escape(UV_PYTHON)}\.(\d+)-", path.name))
     }
     return trees[max(trees)] if trees else None
 

@@ -9,14 +9,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
+import pytest
 import typer
 from docker.errors import DockerException
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from adapters import registry
 from adapters.base import BadOptionError, NotInstalledError
-from adapters.registry import CLAWS, adapter
 from adapters.runtimes import default_home
 from clawbench.accounts import use_lines
 from clawbench.bench import connect
@@ -24,8 +25,11 @@ from clawbench.conformance.table import load, page
 from clawbench.install import install, install_all
 from clawbench.installers.base import InstallError
 from clawbench.model_choice import ModelError, check_limits, from_provider, providers_file
+from clawbench.outside import plugins_of_the_environment
 from clawbench.proxy import Proxy
+from clawbench.selection import know_claws
 from clawbench.session import ROOT
+from clawbench.standalone_python import install_python
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
@@ -43,6 +47,12 @@ tasks = typer.Typer(help="The embedded task set.", no_args_is_help=True)
 app.add_typer(tasks, name="tasks")
 console = Console(highlight=False)
 
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-p", "--plugin", help="A module that brings claws, as for pytest's -p; installed ones need none."
+    ),
+]
 _EXPECTED = (
     BadOptionError,
     ModelError,
@@ -54,7 +64,9 @@ _EXPECTED = (
     EvaluationError,
     ImageBuildError,
     DockerException,
+    ImportError,
     OSError,
+    pytest.UsageError,
 )
 """What a user or a machine can be the cause of: told in a line, without a traceback."""
 
@@ -74,30 +86,40 @@ def _say(line: str) -> None:
 
 @app.command("install")
 def install_command(
-    claw: Annotated[str, typer.Argument(help=f"Which claw: {', '.join(CLAWS)}; or all of them: all.")],
+    claw: Annotated[
+        str,
+        typer.Argument(help=f"Which claw: {', '.join(registry.CLAWS)}, one of a plugin's; or all of them: all."),
+    ],
+    plugins: Plugins = None,
 ) -> None:
     """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
 
-    `all` goes on after a claw that can't be had, and ends with exit code 1 then.
+    `all` goes on after a claw that can't be had, and ends with exit code 1 then. `python` is no claw: it is a
+    standalone Python, had by uv, for claws that are Python programs in images that have none that fits.
     """
     with _told():
-        if claw != "all":
+        know_claws(plugins_of_the_environment(plugins or ()))
+        if claw == "python":
+            install_python(_say)
+        elif claw != "all":
             install(claw, _say, default_home())
         elif install_all(_say, default_home()):
             raise typer.Exit(1)
 
 
 @app.command()
-def claws() -> None:
-    """List the claws: version, where each was found, and how to get what is missing."""
+def claws(plugins: Plugins = None) -> None:
+    """List the claws, those of plugins too: version, where each was found, and how to get what is missing."""
+    with _told():
+        know_claws(plugins_of_the_environment(plugins or ()))
     table = Table("claw", "version", "found by", "where, or how to get it", box=None, pad_edge=False)
-    for name in CLAWS:
+    for name in registry.claws():
         try:
-            runtime = adapter(name).runtime()
+            runtime = registry.adapter(name).runtime()
         except NotInstalledError as error:
-            table.add_row(name, "-", "-", str(error))
+            table.add_row(name, "-", "-", escape(str(error)))
         else:
-            table.add_row(name, runtime.version, runtime.found_by, str(runtime.location))
+            table.add_row(name, *map(escape, (runtime.version, runtime.found_by, str(runtime.location))))
     console.print(table)
 
 

@@ -30,8 +30,11 @@ def installer(name: str) -> Installer:
     Raises:
         BadOptionError: no claw has that name.
         NotInstalledError: this version has no adapter for the claw.
+        InstallError: it is one from outside the tree, which its own package knows how to get.
     """
-    registry.adapter(name)
+    claw = registry.adapter(name)
+    if name not in registry.CLAWS:
+        raise InstallError(f"{name} comes from outside of clawbench, which can't install it; {claw.install_hint}")
     found: Installer = import_module(f"clawbench.installers.{name}").INSTALLER
     return found
 
@@ -49,6 +52,10 @@ def install(name: str, say: Say, home: Path) -> None:
         NotInstalledError: this version has no adapter for the claw; a variable names nothing that is there.
         InstallError: what it consists of could not be had.
     """
+    if name in registry.claws() and name not in registry.CLAWS and registry.installed(name):
+        found = registry.adapter(name).runtime()
+        say(f"{name} {found.version} is installed already: {found.location}")
+        return
     how, folder = installer(name), home / name
     if not _missing(how, folder):
         say(f"{name} {how.version} is installed already: {folder}")
@@ -83,7 +90,7 @@ def install_all(say: Say, home: Path) -> list[str]:
         the claws that are not installed now.
     """
     failed = []
-    for name in registry.CLAWS:
+    for name in registry.claws():
         try:
             install(name, say, home)
         except (InstallError, NotInstalledError, OSError) as error:

@@ -71,7 +71,7 @@ def install(requirements: Sequence[str], say: Callable[[str], None], target: Tar
     Raises:
         PackagesError: neither uv nor pip could do it.
     """
-    uv = _find_uv()
+    uv = find_uv()
     if uv is not None:
         place = target.uv_arguments() if target else []
         told = pip_settings()
@@ -136,7 +136,8 @@ def _machine() -> str:
     return {"arm64": "aarch64", "AMD64": "x86_64"}.get(name, name)
 
 
-def _find_uv() -> str | None:
+def find_uv() -> str | None:
+    """Where uv is: beside the Python that runs this, else on PATH."""
     beside = Path(sys.executable).with_name("uv")
     return str(beside) if beside.is_file() else shutil.which("uv")
 

@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
-    selection.know_claws(config)
+    selection.know_claws(config.pluginmanager)
     for name, meaning in selection.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     handed_over = getattr(config, "workerinput", {}).get(_WORKER)

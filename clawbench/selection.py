@@ -27,13 +27,13 @@ MARKERS = {
 }
 
 
-def know_claws(config: pytest.Config) -> None:
+def know_claws(plugins: pytest.PytestPluginManager) -> None:
     """Make known what plugins bring by `pytest_clawbench_adapters`.
 
     Raises:
         pytest.UsageError: it can't be taken in; the message says what and why.
     """
-    brought = config.hook.pytest_clawbench_adapters()
+    brought = plugins.hook.pytest_clawbench_adapters()
     if any(not isinstance(adapters, Iterable) for adapters in brought):
         raise pytest.UsageError("pytest_clawbench_adapters must return adapters in a list")
     try:

@@ -42,6 +42,8 @@ class Exchange:
     """The names of the tools in the claw's request."""
     tools: tuple[str, ...] = ()
     """Those that reached the model."""
+    removed_calls: tuple[str, ...] = ()
+    """The names of the removed tools that the reply called, as the model spelt them."""
     status: int | None = None
     ending: Ending | None = None
     """None while it is not known."""
@@ -88,6 +90,7 @@ class Exchange:
                 "stream": self.stream,
                 "offered": list(self.offered),
                 "tools": list(self.tools),
+                "removed_calls": list(self.removed_calls),
                 "status": self.status,
                 "ending": self.ending,
                 "finish_reason": self.finish_reason,
@@ -142,6 +145,12 @@ class Case:
         self._number += 1
         self._under_way[exchange.number] = exchange
         return exchange
+
+    @property
+    def removed_tools(self) -> set[str]:
+        """The names of all tools that the claw offered and that did not reach the model."""
+        requests = [exchange for exchange in self._under_way.values() if exchange.counted]
+        return self._tally.removed | {tool for one in requests for tool in one.offered if tool not in one.tools}
 
     def keep_body(self, body: object) -> None:
         """Keep a request's JSON where the case's owner wants it."""

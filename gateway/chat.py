@@ -16,6 +16,7 @@ from gateway.case import Case, Exchange
 from gateway.intake import MAX_BODY, MODELS_PATH
 from gateway.metering.usage import usage_of
 from gateway.refusals import models_response
+from gateway.removed_calls import ReplyFilter, restore
 from gateway.scripted import ScriptedModel
 from gateway.tokens import PromptCache, Usage, count
 from gateway.tool_filter import filter_tools
@@ -70,11 +71,11 @@ class ChatHandler:
         self._case.keep_body(raw)
         exchange.api, exchange.stream = "chat", bool(request.stream)
         exchange.model = request.model
-        filtered = filter_tools(raw, self._case.spec.allowed_tools)
+        filtered = filter_tools(restore(raw), self._case.spec.allowed_tools)
         exchange.offered, exchange.tools = filtered.offered, filtered.passed
-        if filtered.removed:
-            request = wire.parse_request(filtered.request)
-        answer = self._model.answer(request, self._failed)
+        removed = [function for function in request.functions if function.name in filtered.removed]
+        request = wire.parse_request(filtered.request)
+        answer = self._model.answer(request, self._failed, removed)
         if answer is Fault.EMPTY:
             answer = wire.Reply("")
         if isinstance(answer, Fault):
@@ -89,10 +90,13 @@ class ChatHandler:
         prompt, cached = self._cache.measure(tools, request.messages)
         called = f"{reply.call.name}{reply.call.arguments}" if reply.call else ""
         usage = Usage(prompt=prompt, cached=cached, completion=count(reply.text + called))
-        pieces = _pieces(request, reply, usage)
         headers = _SSE_HEADERS if request.stream else _JSON_HEADERS
         await asyncio.sleep(self._model.pace.before)
         exchange.status = 200
+        calls = ReplyFilter("chat", self._case.removed_tools, exchange.tools)
+        pieces = [calls.feed(piece) for piece in _pieces(request, reply, usage)]
+        pieces = [piece for piece in (*pieces, calls.finish()) if piece]
+        exchange.removed_calls = tuple(calls.renamed)
         response = web.StreamResponse(headers=headers)
         if not request.stream:
             response.content_length = sum(map(len, pieces))

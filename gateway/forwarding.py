@@ -26,6 +26,7 @@ from gateway.pacing import Admission
 from gateway.passing import Passing, Unmetered
 from gateway.provider_errors import ProviderFault, read_fault
 from gateway.refusals import RefusedError
+from gateway.removed_calls import ReplyFilter
 from gateway.transforms import ReplyConverter, Transforms
 from gateway.upstream import Line, Sending
 
@@ -189,7 +190,8 @@ class Forwarding:
         streaming = reply.content_type == "text/event-stream" if told else self._incoming.streams
         encoding = reply.headers.get("Content-Encoding", "")
         reader = self._reader(streaming=streaming, encoding=encoding)
-        passing = Passing(self._secrets, encoding, self._converter(streaming=streaming))
+        calls = self._calls()
+        passing = Passing(self._secrets, encoding, self._converter(streaming=streaming), calls)
         shown, length = passing.head(reply)
         self._inner_errors.clear()
         self._kept.clear()
@@ -225,6 +227,7 @@ class Forwarding:
         if not self.claw.begun:
             await self.claw.begin(reply.status, shown, length)
         last = passing.finish()
+        exchange.removed_calls = tuple(calls.renamed) if calls else ()
         self._keep(last)
         await self.claw.write(last)
         self._record(shown)
@@ -250,6 +253,12 @@ class Forwarding:
         if self._prepared.api == self._incoming.api:
             return None
         return ReplyConverter(streaming, self._incoming.body)
+
+    def _calls(self) -> ReplyFilter | None:
+        removed = self._case.removed_tools
+        if not removed or self._incoming.counts_tokens:
+            return None
+        return ReplyFilter(self._incoming.api, removed, self._exchange.tools)
 
     def _watch(self, event: dict[str, Any]) -> None:
         if not self.claw.begun and (event.get("error") or event.get("type") == "error"):

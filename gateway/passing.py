@@ -7,6 +7,7 @@ from multidict import CIMultiDict
 
 from gateway import headers, redact
 from gateway.metering.reader import Metered
+from gateway.removed_calls import ReplyFilter
 from gateway.transforms import ReplyConverter
 
 
@@ -25,12 +26,25 @@ class Unmetered:
 class Passing:
     """What of a reply goes on, piece by piece."""
 
-    def __init__(self, secrets: tuple[str, ...], encoding: str, converter: ReplyConverter | None) -> None:
-        """Begin a reply (raises nothing; an encoding that can't be read shows with the first piece)."""
+    def __init__(
+        self,
+        secrets: tuple[str, ...],
+        encoding: str,
+        converter: ReplyConverter | None,
+        calls: ReplyFilter | None = None,
+    ) -> None:
+        """Begin a reply (raises nothing; an encoding that can't be read shows with the first piece).
+
+        Args:
+            secrets: the keys.
+            encoding: the reply's Content-Encoding.
+            converter: turns the provider's wire format into the claw's; None where they are one.
+            calls: renames the calls of removed tools; None where none was removed.
+        """
         self._secrets = secrets
-        self._converter = converter
+        self._steps = [step for step in (converter, calls) if step is not None]
         self._encoding = encoding
-        self.is_compressed = converter is None and encoding.strip().lower() not in ("", "identity")
+        self.is_compressed = not self._steps and encoding.strip().lower() not in ("", "identity")
         """Whether what goes on is compressed."""
         self._guard: redact.KeyMask | redact.KeyFinder | None = None
 
@@ -39,7 +53,7 @@ class Passing:
         shown = headers.for_claw(
             (name, redact.mask(value, self._secrets)) for name, value in reply.headers.items()
         )
-        if self._converter:
+        if self._steps:
             shown.popall("Content-Encoding", None)
             return shown, None
         return shown, reply.content_length
@@ -57,13 +71,21 @@ class Passing:
                 if self.is_compressed
                 else redact.KeyMask(self._secrets)
             )
-        if self._converter:
-            return self._converter.feed(self._guard.feed(decoded))
+        if self._steps:
+            return self._through(self._guard.feed(decoded))
         return self._guard.feed(chunk)
 
     def finish(self) -> bytes:
         """What is left after the last piece."""
         held = self._guard.finish() if self._guard else b""
-        if self._converter:
-            return self._converter.feed(held) + self._converter.finish()
-        return held
+        if not self._steps:
+            return held
+        out = self._through(held)
+        for number, step in enumerate(self._steps):
+            out += self._through(step.finish(), number + 1)
+        return out
+
+    def _through(self, data: bytes, begin: int = 0) -> bytes:
+        for step in self._steps[begin:]:
+            data = step.feed(data)
+        return data

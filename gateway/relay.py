@@ -15,6 +15,7 @@ from gateway.case import Case, Exchange
 from gateway.forwarding import DRAIN_SECONDS, Forwarding, Prepared
 from gateway.intake import Incoming
 from gateway.refusals import RefusedError, models_response
+from gateway.removed_calls import restore
 from gateway.tool_filter import filter_tools
 from gateway.transforms import TransformError, Transforms
 from gateway.upstream import Line
@@ -85,7 +86,7 @@ class RelayHandler:
         )
 
     def _prepare(self, exchange: Exchange, incoming: Incoming) -> Prepared:
-        filtered = filter_tools(incoming.body, self._case.spec.allowed_tools)
+        filtered = filter_tools(restore(incoming.body), self._case.spec.allowed_tools)
         exchange.offered, exchange.tools = filtered.offered, filtered.passed
         try:
             api, body = self._transforms.request(incoming.api, filtered.request)

@@ -17,8 +17,8 @@ from typing import Any
 from gateway.behaviours import edits, faults, probes
 from gateway.behaviours.base import Behaviour, Fault, Job, Pace
 from gateway.models import CaseSpec
-from gateway.tools import find_shell_tool
-from gateway.wire import ChatRequest, Reply, ToolCall
+from gateway.tools import find_shell_tool, required_arguments
+from gateway.wire import ChatRequest, FunctionSpec, Reply, ToolCall
 
 PREFIX = "scripted:"
 
@@ -39,6 +39,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
         "garbage": faults.garbage,
         "loop": faults.loop,
         "commands": faults.commands,
+        "stray": faults.stray,
         "stall": faults.stall,
         "flaky": faults.flaky,
         "git": probes.git,
@@ -50,6 +51,11 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
 
 SIDE_REPLY = "Fix of the reported issue."
 NO_SHELL = "No shell tool was offered to me. I cannot look at the repository, so I changed nothing."
+
+NOBODYS = FunctionSpec(name="quuxify")
+"""A tool that no claw has."""
+UNOFFERED = FunctionSpec(name="web_search")
+"""A tool that is called where the filter took out none: claws have it, and have it turned off."""
 
 _OUR_CALL = re.compile(r"call_cb(\d{4})x[0-9a-f]{12}")
 
@@ -85,12 +91,13 @@ class ScriptedModel:
         """How fast the replies are to be sent."""
         return self.behaviour.pace
 
-    def answer(self, request: ChatRequest, failed: int = 0) -> Reply | Fault:
+    def answer(self, request: ChatRequest, failed: int = 0, removed: Sequence[FunctionSpec] = ()) -> Reply | Fault:
         """The reply to a request; a request without tools is a side request and advances nothing.
 
         Args:
             request: of the claw.
             failed: how many requests of the case got no proper reply before.
+            removed: the functions that the filter took out of it.
         """
         behaviour = self.behaviour
         if behaviour.fault and not behaviour.works_first and failed != behaviour.faults:
@@ -99,16 +106,21 @@ class ScriptedModel:
         if not functions:
             return Reply(SIDE_REPLY)
         step = steps_done(request.messages)
-        command = self.behaviour.command(self.job, step)
+        strays = [NOBODYS, *(removed or [UNOFFERED])] if behaviour.strays else []
+        if step < len(strays):
+            return self._call(strays[step], json.dumps(required_arguments(strays[step], self.job.workdir)), step)
+        command = behaviour.command(self.job, step - len(strays))
         if command is None and behaviour.fault and behaviour.works_first:
             return behaviour.fault
         if command is None:
-            return Reply(self.behaviour.conclude(self.job, tool_results(request.messages)))
+            return Reply(behaviour.conclude(self.job, tool_results(request.messages)))
         tool = find_shell_tool(functions)
-        if tool is None:
-            return Reply(NO_SHELL)
-        arguments = tool.arguments(command, self.job.workdir)
-        return Reply(f"I run step {step + 1}.", ToolCall(tool.function.name, arguments, step))
+        return (
+            self._call(tool.function, tool.arguments(command, self.job.workdir), step) if tool else Reply(NO_SHELL)
+        )
+
+    def _call(self, function: FunctionSpec, arguments: str, step: int) -> Reply:
+        return Reply(f"I run step {step + 1}.", ToolCall(function.name, arguments, step))
 
 
 def steps_done(messages: Sequence[dict[str, Any]]) -> int:

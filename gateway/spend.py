@@ -98,11 +98,12 @@ class Spending:
         self._cases[case_id] += cost
 
     def _estimate(self, usage: TokenCounts | None, size: tuple[int, int], when: datetime) -> Decimal | None:
-        if usage:
-            prompt = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
-            likely = TokenCounts(input=prompt, output=usage.output or size[1] // BYTES_PER_TOKEN)
-        else:
-            likely = TokenCounts(input=size[0] // BYTES_PER_TOKEN, output=size[1] // BYTES_PER_TOKEN)
+        asked, said = (bytes_ // BYTES_PER_TOKEN for bytes_ in size)
+        if usage and usage.input is not None:
+            asked = usage.input + (usage.cache_read or 0) + (usage.cache_write or 0)
+        if usage and usage.output is not None:
+            said = usage.output
+        likely = TokenCounts(input=asked, output=said)
         return self.price(likely, when)
 
     def forget(self, case_id: str) -> None:

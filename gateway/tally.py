@@ -71,7 +71,8 @@ class Tally:
         self._last: tuple[int, Ending] | None = None
         self._last_told: tuple[int, Ending] | None = None
         self._passed: set[str] = set()
-        self._removed: set[str] = set()
+        self.removed: set[str] = set()
+        """The names of tools that were offered and did not reach the model."""
         self._models: set[str] = set()
 
     def add(self, exchange: Exchange) -> None:
@@ -81,7 +82,7 @@ class Tally:
         self._requests += 1
         self._retries += max(0, exchange.tries - 1)
         self._passed.update(exchange.tools)
-        self._removed.update(tool for tool in exchange.offered if tool not in exchange.tools)
+        self.removed.update(tool for tool in exchange.offered if tool not in exchange.tools)
         if exchange.model:
             self._models.add(exchange.model)
         if exchange.ending:
@@ -128,7 +129,7 @@ class Tally:
             endings={ending: self._endings[ending] for ending in ENDINGS},
             last_ending=last[1] if last else None,
             tool_surface=sorted(self._passed),
-            removed_tools=sorted(self._removed),
+            removed_tools=sorted(self.removed),
             models=sorted(self._models),
             unknown_usage=self._unknown_usage,
             cost=self._cost.total(),

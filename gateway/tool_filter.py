@@ -1,7 +1,8 @@
 """The tool filter: of the tools that a claw offers in a request, the declared ones reach the model.
 
 It works on a request's JSON as it came, so that what is passed on is the claw's own request but for the tools.
-A claw knows its other tools all the same; a model that is not told of them has no reason to call them.
+A claw knows its other tools all the same. A model that is not told of them has no reason to call them; what
+becomes of a call that it makes nevertheless is in `gateway.removed_calls`.
 """
 
 from __future__ import annotations

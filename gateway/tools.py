@@ -57,15 +57,26 @@ class ShellTool:
             command: for a POSIX shell.
             workdir: where to run it, for tools that must be told.
         """
-        schema = self.function.parameters or {}
-        properties = _properties(schema)
-        required = schema.get("required")
-        names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        values = {name: _fill(name, properties.get(name, {}), workdir) for name in names}
+        properties = _properties(self.function.parameters or {})
+        values = required_arguments(self.function, workdir)
         values |= _known_extras(self.function.name, properties, workdir)
         wants_list = "array" in _types(properties.get(self.key, {}))
         values[self.key] = ["bash", "-c", command] if wants_list else command
         return json.dumps(values)
+
+
+def required_arguments(function: FunctionSpec, workdir: str) -> dict[str, object]:
+    """Something for each argument that a function requires.
+
+    Args:
+        function: the function.
+        workdir: what an argument that names a folder is filled with.
+    """
+    schema = function.parameters or {}
+    properties = _properties(schema)
+    required = schema.get("required")
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return {name: _fill(name, properties.get(name, {}), workdir) for name in names}
 
 
 def find_shell_tool(functions: Sequence[FunctionSpec]) -> ShellTool | None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from adapters.registry import adapter, installed
 from gateway.client import Gateway, GatewayClient
 from gateway.models import CaseCounts, CaseSpec
+from gateway.removed_calls import alias
 from gateway.tool_filter import filter_tools, tool_name
 
 NAMES = ("exec", "read_file", "cron", "spawn", "web_search")
@@ -137,10 +138,17 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 class Served:
     """A case of the gateway's whose model would run a command."""
 
-    def __init__(self, gateway: Gateway, log: Path, allowed: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        log: Path,
+        allowed: tuple[str, ...] | None,
+        model: str = "scripted:loop",
+        bodies: Path | None = None,
+    ) -> None:
         self._client = GatewayClient(gateway.control)
         self._log = log
-        spec = CaseSpec(case_id="case", model="scripted:loop", request_log=log, allowed_tools=allowed)
+        spec = CaseSpec(case_id="case", model=model, request_log=log, request_bodies=bodies, allowed_tools=allowed)
         self._path = self._client.open_case(spec)
 
     def ask(self, **request: Any) -> tuple[int, Any]:
@@ -182,6 +190,45 @@ def test_the_model_calls_only_what_reached_it(gateway: Gateway, tmp_path: Path) 
     counts = served.close()  # a request is logged when it is over, a moment after its answer
     assert served.logged() == [(["exec", "bash", "cron"], ["bash"]), (["exec", "cron"], []), (["bash"], ["bash"])]
     assert (counts.tool_surface, counts.removed_tools) == (["bash"], ["cron", "exec"])
+
+
+def test_a_call_of_a_removed_tool_gets_a_name_that_the_claw_does_not_know(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    served = Served(gateway, tmp_path / "log", ("bash",), model="scripted:stray", bodies=tmp_path / "bodies")
+    tools = [shell("bash"), shell("exec"), function("cron")]
+    messages: list[dict[str, Any]] = list(MESSAGES)
+    called: list[str] = []
+    while True:
+        _, answer = served.ask(tools=tools, messages=messages)
+        said = answer["choices"][0]["message"]
+        messages.append(said)
+        if "tool_calls" not in said:
+            break
+        called.append(said["tool_calls"][0]["function"]["name"])
+        result = {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": f"no tool {called[-1]}"}
+        messages.append(result)
+    assert called == ["quuxify", alias("exec"), alias("cron")]
+    served.close()
+    rows = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [row["removed_calls"] for row in rows] == [[], ["exec"], ["cron"], []]
+    bodies = [path.read_text() for path in sorted((tmp_path / "bodies").iterdir())]
+    assert alias("cron") in bodies[-1], "what is kept is what the claw sent"
+
+
+def test_the_model_reads_its_own_words(gateway: Gateway, tmp_path: Path) -> None:
+    """Counted tokens tell: a conversation with an alias in it costs what one with the name does."""
+    served = Served(gateway, tmp_path / "log", ("bash",))
+
+    def cost(name: str) -> int:
+        call = {"id": "1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        result = {"role": "tool", "tool_call_id": "1", "content": f"no tool {name}"}
+        messages = [*MESSAGES, {"role": "assistant", "content": "", "tool_calls": [call]}, result]
+        _, answer = served.ask(tools=[shell("bash"), function("cron")], messages=messages)
+        return int(answer["usage"]["prompt_tokens"])
+
+    assert cost(alias("cron")) == cost("cron") != cost("cron" * 9)
+    served.close()
 
 
 def test_without_a_list_all_tools_pass(gateway: Gateway, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_pip_does_it_where_uv_fails(
     broken = tmp_path / "uv"
     broken.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(packages, "_find_uv", lambda: str(broken))
+    monkeypatch.setattr(packages, "find_uv", lambda: str(broken))
     said: list[str] = []
     install("nanobot", said.append, home)
     assert registry.installed("nanobot")

@@ -90,6 +90,21 @@ def test_an_installed_package_is_a_claw_in_workers_and_for_the_bare_adapter(pack
     assert set(run.junit()) == {f"test_resolved[toyclaw-{ONE_ID}]"}
 
 
+@pytest.mark.docker
+def test_a_claw_that_miscounts_its_tokens_is_warned_of(tmp_path: Path) -> None:
+    lie = (
+        "from adapters.base import TokenUsage\n"
+        "def usage(self, session, stdout): return TokenUsage(output=1)\n"
+        "ToyClaw.usage = usage\n"
+    )
+    (tmp_path / "toyclaw.py").write_text(f"{block('python')}\n{lie}")
+    run = run_bench(tmp_path, "toy", "-p", "toyclaw", "-k", "toyclaw and cronspan", PYTHONPATH=str(tmp_path))
+    assert run.outcomes() == {ONE_ID: "resolved"}, run.output
+    assert "WARNING: toyclaw and the gateway count differently in 1 of 1 cases" in run.output
+    [told] = json.loads((run.folder / "toyclaw" / ONE_ID / "usage.json").read_text())["mismatches"]
+    assert told.startswith("output: the claw says 1, the gateway counted ")
+
+
 def test_it_is_parametrized_beside_the_others_and_selected_by_name(module: Path) -> None:
     _, both = pytest_says(
         module, "-p", "toyclaw", "--collect-only", "-q", "-k", "cronspan and (toyclaw or nanobot)"
@@ -101,6 +116,65 @@ def test_it_is_parametrized_beside_the_others_and_selected_by_name(module: Path)
     assert f"[toyclaw-{ONE_ID}]" in all_claws
     _, without = pytest_says(module, "--collect-only", "-q", "-k", "toyclaw")
     assert "[toyclaw" not in without
+
+
+def clawbench_says(folder: Path, *arguments: str, **extra: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("clawbench")), *arguments],
+        cwd=ROOT,
+        env=environment(PYTHONPATH=str(folder), **extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables"),
+    [(["-p", "toyclaw"], {}), ([], {"PYTEST_PLUGINS": "toyclaw"})],
+    ids=["p", "variable"],
+)
+def test_a_local_module_is_listed_beside_the_others(
+    module: Path, arguments: list[str], variables: dict[str, str]
+) -> None:
+    exit_code, said = clawbench_says(module, "claws", *arguments, **variables)
+    assert exit_code == 0, said
+    assert "toyclaw 1.0 its own package" in said
+    assert "zeroclaw" in said
+    assert "toyclaw" not in clawbench_says(module, "claws")[1]
+
+
+def test_an_installed_package_is_listed_and_there_is_nothing_to_install(package: Path) -> None:
+    assert "toyclaw 1.0 its own package" in clawbench_says(package, "claws")[1]
+    exit_code, said = clawbench_says(package, "install", "toyclaw")
+    assert exit_code == 0, said
+    assert f"toyclaw 1.0 is installed already: {package}" in said
+
+
+def test_what_is_missing_of_a_claw_and_how_to_get_it_is_told(tmp_path: Path) -> None:
+    missing = (
+        "from adapters.base import NotInstalledError\n"
+        "def nowhere(self): raise NotInstalledError('toyclaw needs [toys]')\n"
+        "ToyClaw.runtime = nowhere\n"
+    )
+    (tmp_path / "toyclaw.py").write_text(f"{block('python')}\n{missing}")
+    exit_code, said = clawbench_says(tmp_path, "claws", "-p", "toyclaw")
+    assert exit_code == 0, said
+    assert "toyclaw - - toyclaw needs [toys]" in said
+    exit_code, said = clawbench_says(tmp_path, "install", "toyclaw", "-p", "toyclaw")
+    assert exit_code == 2, said
+    assert "which can't install it; pip install toyclaw" in said
+
+
+def test_a_plugin_that_can_not_be_taken_in_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "toyclaw.py").write_text(f"{block('python')}\nToyClaw.name = 'nanobot'\n")
+    for name, message in (("toyclaw", "the name 'nanobot' is taken"), ("no_such_module", "no_such_module")):
+        exit_code, said = clawbench_says(tmp_path, "claws", "-p", name)
+        assert exit_code == 2, said
+        assert message in said
+        assert "Traceback" not in said
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from clawbench.conformance.runs import (
     LONG,
     PLAIN,
     RECOVERING,
+    STRAY,
     TURNS,
     Run,
 )
@@ -163,6 +164,23 @@ def test_the_tools_are_the_declared_ones(lab: Laboratory, evidence: list[str]) -
     evidence.append(f"{len(surface)} tools; the gateway took out {', '.join(removed) or 'none'}")
 
 
+def test_a_call_to_a_removed_tool_is_an_unknown_tools(lab: Laboratory, evidence: list[str]) -> None:
+    """A call to a removed tool is answered as an unknown tool's."""
+    found = done(lab, STRAY)
+    answers = read.answers(found)
+    require(len(answers) > 2, f"the model called {len(answers)} tools; the last must be its shell")
+    unknown, *strays, _ = answers
+    for name, answer in strays:
+        require(
+            answer == unknown[1], f"{name} was answered {answer!r}, and a tool that there is not, {unknown[1]!r}"
+        )
+    renamed = sorted(name for row in found.log for name in row.get("removed_calls", []))
+    removed = found.usage["gateway"]["removed_tools"]
+    require(renamed == removed, f"the gateway saw to calls of {renamed}; it took out {removed}")
+    require(has_edit(found), "the edit that came after is not in the patch")
+    evidence.append(f"{', '.join(name for name, _ in strays)}: {unknown[1]}")
+
+
 # -- the container ----------------------------------------------------------------------------------------------
 
 
@@ -238,11 +256,9 @@ def test_session_and_usage_are_saved(lab: Laboratory, evidence: list[str]) -> No
     found = done(lab, PLAIN)
     is_saved(found)
     require(b"There is nothing more to do." in found.session, "the closing text is not in the session")
-    told, counted = found.usage["claw"], found.usage["gateway"]["tokens"]
+    told, apart = found.usage["claw"], found.facts["usage_mismatches"]
     require(told is not None, "the claw's own usage could not be read")
-    known = {name: value for name, value in told.items() if value is not None}
-    wrong = {name: value for name, value in known.items() if abs(value - counted[name]) > 0.02 * counted[name]}
-    require(not wrong, f"the claw says {wrong}, the gateway counted {counted}")
+    require(not apart, "; ".join(apart))
     unknown = [name for name, value in told.items() if value is None]
     evidence.append(f"the claw does not tell {', '.join(unknown)}" if unknown else "all four classes are told")
 

@@ -1,1 +1,1 @@
-"""Speed, as ratios measured side by side in one run: absolute seconds mean little on a shared machine."""
+"""Speed, as ratios measured side by side in one run, and what claws take; seconds alone mean little elsewhere."""

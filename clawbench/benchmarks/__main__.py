@@ -10,13 +10,16 @@ from rich.console import Console
 from rich.table import Table
 
 from clawbench.bench import connect
-from clawbench.benchmarks import export_time, history, overhead, relaying
+from clawbench.benchmarks import claws, export_time, history, overhead, relaying
+from clawbench.outside import plugins_of_the_environment
+from clawbench.selection import know_claws
 
 BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Table]] = {
     "history": history.run,
     "overhead": overhead.run,
     "export": export_time.run,
     "gateway": relaying.run,
+    "claws": claws.run,
 }
 
 
@@ -27,6 +30,7 @@ def main(names: list[str]) -> int:
     if unknown:
         console.print(f"no benchmark named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
         return 2
+    know_claws(plugins_of_the_environment())
     client = connect()
     for name in names or BENCHMARKS:
         console.print(BENCHMARKS[name](client, lambda line: console.print(f"  {line}", markup=False)))

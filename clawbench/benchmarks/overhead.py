@@ -7,7 +7,6 @@ are taken off; all else of a case counts, from its first look at the disk to the
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,17 +17,12 @@ from typing import ClassVar
 import docker
 from rich.table import Table
 
-import demo.images
 from adapters.base import CommandResult, ContainerArguments, Runtime, Shell, Task, TokenUsage
 from adapters.registry import adapter
-from clawbench.bench import Bench
 from clawbench.benchmarks.images import MARKS, base_image
+from clawbench.benchmarks.one_case import Spent, new_bench, solve, the_task
 from clawbench.case import Case
-from clawbench.settings import Settings
-from clawbench.solving import open_attempt
-from evaluation.lists import listed_instances
 from gateway.client import Gateway
-from records.run import RunDirectory
 
 ROUNDS = 7
 
@@ -91,9 +85,9 @@ def run(client: docker.DockerClient, say: Callable[[str], None]) -> Table:
         for number in range(ROUNDS):
             say(f"round {number + 1} of {ROUNDS}")
             floors.append(_floor(client, image))
-            seconds, spent = _case(Path(folder), gateway, f"round{number}")
-            cases.append(seconds)
-            phases.append(spent)
+            spent = _case(Path(folder), gateway, f"round{number}")
+            cases.append(spent.suite)
+            phases.append(spent.phases)
     table = Table("one case with an instant claw", "median seconds", "times the floor", box=None)
     table.add_row("bare containers: 3 started, 1 created", f"{median(floors):.2f}", "1")
     ratio = median(case / floor for case, floor in zip(cases, floors, strict=True))
@@ -113,38 +107,7 @@ def _floor(client: docker.DockerClient, image: str) -> float:
     return time.monotonic() - began
 
 
-def _case(folder: Path, gateway: Gateway, run_id: str) -> tuple[float, dict[str, float]]:
-    """The suite's own seconds for one case, in all and by phase."""
-    settings = Settings(
-        run_id=run_id,
-        artifacts=folder,
-        model="scripted:noop",
-        agent_timeout=60,
-        max_turns=1,
-        llm_no=0,
-        eval_timeout=600,
-        resume=True,
-        keep_container="never",
-        egress="gateway",
-        pids_limit=300,
-        memory="8g",
-    )
-    bench = Bench(settings, "benchmark", gateway.control)
-    RunDirectory.named(folder, run_id).path.mkdir()
-    listed = next(one for one in listed_instances() if one.instance_id == demo.images.embedded_ids()[0])
-    case = Case(bench, "nanobot", listed)
+def _case(folder: Path, gateway: Gateway, run_id: str) -> Spent:
+    case = Case(new_bench(folder, gateway, run_id, "scripted:noop"), "nanobot", the_task())
     case.adapter = InstantClaw()
-    began = time.monotonic()
-    case.begin()
-    with open_attempt(case) as attempt:
-        attempt.run_claw()
-        attempt.export()
-        case.judge()
-    whole = time.monotonic() - began
-    bench.client.close()
-    log = (case.folder.path / "evaluation" / "run_instance.log").read_text()
-    tests = float(re.findall(r"Test runtime: ([\d_.]+) seconds", log)[-1].replace("_", ""))
-    spent = {**case.seconds, "evaluation": case.seconds["evaluation"] - tests}
-    claw = spent.pop("agent")
-    spent["the rest"] = whole - tests - claw - sum(spent.values())
-    return whole - tests - claw, spent
+    return solve(case)

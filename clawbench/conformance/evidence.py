@@ -13,6 +13,7 @@ from typing import Any
 from adapters.runtimes import default_home
 from clawbench.conformance.finished import Finished
 from clawbench.conformance.repository import Files
+from gateway.removed_calls import restore
 
 
 def changed_files(run: Finished) -> Files:
@@ -75,8 +76,36 @@ def user_text(request: Mapping[str, Any]) -> str:
 def _texts(request: Mapping[str, Any]) -> Iterator[str]:
     for message in request["messages"]:
         if message["role"] == "user":
-            content = message["content"]
-            yield content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+            yield _text(message["content"])
+
+
+def answers(run: Finished) -> list[tuple[str, str]]:
+    """What the claw told the model of each call, in their order: the tool's name as the model said it, the answer.
+
+    The name is taken out of each answer, so that those to unknown tools can be compared.
+    """
+    told: list[tuple[str, str, list[str]]] = []
+    conversations: list[list[dict[str, Any]]] = [request["messages"] for request in run.requests]
+    for message in max(conversations, key=len, default=[]):
+        if calls := _called(message):
+            told.append((restore({"": calls[0]})[""], calls[0], []))
+        elif told:
+            told[-1][2].append(_text(message["content"]))
+    return [(name, "\n".join(texts).replace(called, "…")) for name, called, texts in told]
+
+
+def _called(message: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that an assistant's message calls, in either of the shapes that claws send."""
+    calls = [call["function"] for call in message.get("tool_calls") or []]
+    if isinstance(message["content"], list):
+        calls += [part for part in message["content"] if part.get("type") == "tool_use"]
+    return [str(call["name"]) for call in calls]
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content) if isinstance(content, list) else ""
 
 
 def files_with(folder: Path, needle: str) -> list[str]:
@@ -87,8 +116,3 @@ def files_with(folder: Path, needle: str) -> list[str]:
         for path in sorted(folder.rglob("*"))
         if needle in path.name or (path.is_file() and wanted in path.read_bytes())
     ]
-
-
-def tools_in(request: Mapping[str, Any]) -> set[str]:
-    """The names of the functions that a request offers."""
-    return {tool["function"]["name"] for tool in request.get("tools") or [] if "function" in tool}

@@ -23,6 +23,7 @@ _MEANING = "the conformance suite: what an adapter must get right, one test a re
 _TESTS = "test_conformance.py"
 _CELL = "conformance_cell"
 _EVIDENCE = "conformance_evidence"
+_PLACE = "conformance_place"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,8 +76,13 @@ def pytest_runtest_makereport(
     if isinstance(error, INFRASTRUCTURE):
         report.longrepr = f"infrastructure: {told(error)}"
     if report.when == "call" or report.failed:
-        report.user_properties.append((_CELL, _cell(item, report, error)))
+        report.user_properties += [(_PLACE, _place(item)), (_CELL, _cell(item, report, error))]
     return report
+
+
+def _place(item: pytest.Function) -> list[int]:
+    """Where the requirement stands in the table, as in the tests: workers report in any order."""
+    return [item.function.__code__.co_firstlineno, item.callspec.indices.get("run", 0)]
 
 
 def _cell(item: pytest.Function, report: pytest.TestReport, error: BaseException | None) -> dict[str, str]:
@@ -99,15 +105,16 @@ class _Cells:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._cells: dict[tuple[str, str], Cell] = {}
+        self._cells: dict[tuple[str, str], tuple[object, Cell]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a report's cell, wherever the test ran."""
+        place = dict(report.user_properties).get(_PLACE)
         for name, value in report.user_properties:
             if name == _CELL and isinstance(value, dict):
                 found = {str(key): str(text) for key, text in value.items()}
                 version = adapter(found["claw"]).runtime().version if installed(found["claw"]) else "-"
-                self._cells[found["claw"], found["requirement"]] = Cell(version=version, **found)
+                self._cells[found["claw"], found["requirement"]] = place, Cell(version=version, **found)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table."""
@@ -115,7 +122,8 @@ class _Cells:
         if not self._cells or bench is None or hasattr(self._config, "workerinput"):
             return
         order = {name: number for number, name in enumerate(claws())}
-        cells = sorted(self._cells.values(), key=lambda cell: order[cell.claw])
+        placed = sorted(self._cells.values(), key=lambda one: (order[one[1].claw], one[0]))
+        cells = [cell for _, cell in placed]
         keep(cells, bench.run.path)
         terminalreporter.section("conformance")
         for line in table_lines(cells):

@@ -81,12 +81,13 @@ ENDLESS = Run("endless", "loop", max_turns=TURNS)
 HUNG_MODEL = Run("hung-model", "stall", (_EDIT,), is_short=True)
 HUNG_TOOL = Run("hung-tool", "commands", (_EDIT, "sleep 1000"), is_short=True)
 RECOVERING = Run("recovering", "flaky", (_EDIT,))
+STRAY = Run("stray", "stray", (_EDIT,))
 BARE_IMAGE = Run("bare-image", "commands", (_EDIT,), before=_HIDE)
 FAILING = tuple(Run(f"provider-{name}", name, is_short=True, about=about) for name, about in FAULTS.items())
 
 BATCHES: tuple[tuple[Run, ...], ...] = (
     (PLAIN, EDITED),
-    (LONG, ENDLESS, RECOVERING, BARE_IMAGE, HUNG_MODEL, HUNG_TOOL),
+    (LONG, ENDLESS, RECOVERING, STRAY, BARE_IMAGE, HUNG_MODEL, HUNG_TOOL),
     FAILING,
 )
 """What is run at the same time, in this order."""

@@ -26,6 +26,9 @@ _HOW = """## How it is shown
   claw is known to leave. The patch is applied to the start tree, and modes and bytes are compared.
 - **The prompt** is looked for in the first request that reached the gateway, as a whole.
 - **Providers' failures** count as told apart where the case's ending names the failure that it was.
+- **A call to a removed tool**: the model first calls a tool that there is not, then each one that the gateway took
+  out (where it took out none, one that the claw has turned off). The claw's answers must be the same, but for the
+  name.
 - **Keys, names, paths**: a made-up key is in the environment that the suite runs in. It, the suite's folder, its
   Python, the folder of runtimes, each mount's place on the host and the host's name (if it has six characters or
   more; shorter ones are part of other words) are searched for in the container's files, the mounted runtime,

@@ -89,6 +89,9 @@ class Behaviour:
     """What requests get instead of a reply."""
     faults: int | None = None
     """How many requests get it, from the first on; None: all."""
+    strays: bool = False
+    """Whether it first calls what it was not offered: tools that there are not, then every one that the filter
+    took out."""
     works_first: bool = False
     """Whether the commands are run first, and the fault is what comes in place of the final text."""
 

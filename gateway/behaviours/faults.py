@@ -25,6 +25,9 @@ empty = Behaviour("answers every request with nothing", fault=Fault.EMPTY)
 garbage = Behaviour("answers with a malformed stream that breaks off", fault=Fault.MALFORMED)
 loop = Behaviour("calls the shell tool without end", _again)
 commands = Behaviour("runs the shell commands that a test gives it", _as_told, _told)
+stray = Behaviour(
+    "calls tools that it was not offered, then does what commands does", _as_told, _told, strays=True
+)
 stall = Behaviour("does what commands does, then never answers", _as_told, fault=Fault.HUNG, works_first=True)
 flaky = Behaviour(
     "answers two requests with HTTP 500, then does what commands does",
