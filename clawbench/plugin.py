@@ -124,7 +124,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # in this very process a step is told as it begins; of other processes only their files can be read
     config.stash[BENCH] = opened.bench("main", None if distributed else write)
     for name in swept:
-        write(f"removed what a run that is gone left behind: container {name}")
+        write(f"removed what a run that is gone left behind: {name}")
     for line in [*opened.warnings(), *opened.opening()]:
         write(line)
     if distributed:

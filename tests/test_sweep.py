@@ -16,7 +16,7 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 from workspace_fixtures import any_image, engine, is_removed
 
-from workspace.owner import CASE, KEPT_PREFIX, OWNER, RUN, is_gone, labels, sweep, this_process
+from workspace.owner import CASE, KEPT_PREFIX, MAKER, OWNER, RUN, is_gone, labels, sweep, this_process
 
 docker_needed = pytest.mark.docker
 
@@ -104,7 +104,29 @@ def test_what_has_an_owner_or_was_kept_or_is_nobody_s_stays(
     swept = sweep(client)
     for container in containers:
         assert stays(client, container)
-        assert container.name not in swept
+        assert f"container {container.name}" not in swept
+
+
+@docker_needed
+def test_images_that_a_dead_run_did_not_come_to_name_go_and_no_others(
+    client: docker.DockerClient, make: Make, ended: str
+) -> None:
+    base = make(None)
+    made = {
+        owner: str(base.commit(changes=[f'LABEL {MAKER}="{owner}"', f'LABEL test="{uuid.uuid4()}"']).id)
+        for owner in (ended, this_process(), "")
+    }
+    named = base.commit(repository="clawbench-tests", tag=uuid.uuid4().hex, changes=[f'LABEL {MAKER}="{ended}"'])
+    try:
+        swept = sweep(client)
+        assert any(line.startswith("image ") and line.split()[1] in made[ended] for line in swept)
+        left = {str(image.id) for image in client.images.list(filters={"label": MAKER})}
+        assert made[ended] not in left
+        assert {made[this_process()], str(named.id)} <= left
+    finally:
+        for image in [*made.values(), named.tags[0]]:
+            with suppress(NotFound):
+                client.images.remove(image)
 
 
 @docker_needed

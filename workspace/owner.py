@@ -7,16 +7,18 @@ container with processes of its own) that shares the engine is mistaken for an o
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import docker
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, ImageNotFound, NotFound
 
 OWNER = "clawbench.owner"
 RUN = "clawbench.run"
 CASE = "clawbench.case"
+MAKER = "clawbench.maker"
+"""On an image that has no name yet: the process that is to name it."""
 KEPT_PREFIX = "kept."
 """Begins the name of a container that a user asked to keep."""
 
@@ -64,12 +66,17 @@ def labels(run_id: str, case_id: str = "") -> dict[str, str]:
 
 
 def sweep(client: docker.DockerClient) -> list[str]:
-    """Remove the containers of runs whose owner is gone; running runs and kept containers stay.
+    """Remove the containers, and the images without a name, of runs whose owner is gone.
+
+    Running runs and kept containers stay.
 
     Returns:
-        the names of what was removed.
+        what was removed, by kind and name.
     """
-    removed = []
+    return [*_sweep_containers(client), *_sweep_images(client)]
+
+
+def _sweep_containers(client: docker.DockerClient) -> Iterator[str]:
     for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
         found: Mapping[str, str] = container.labels
         is_kept = str(container.name).startswith(KEPT_PREFIX)
@@ -83,8 +90,22 @@ def sweep(client: docker.DockerClient) -> list[str]:
             if error.status_code == 409:  # another run sweeps it at this moment
                 continue
             raise
-        removed.append(str(container.name))
-    return removed
+        yield f"container {container.name}"
+
+
+def _sweep_images(client: docker.DockerClient) -> Iterator[str]:
+    for image in client.images.list(filters={"dangling": True, "label": MAKER}):
+        if not _abandoned(image.labels.get(MAKER, ""), "exited"):
+            continue
+        try:
+            client.images.remove(str(image.id))
+        except ImageNotFound:
+            continue
+        except APIError as error:
+            if error.status_code == 409:  # another run sweeps it at this moment, or somebody uses it
+                continue
+            raise
+        yield f"image {image.short_id}"
 
 
 def kept(client: docker.DockerClient, run_id: str) -> list[str]:

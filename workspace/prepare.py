@@ -25,7 +25,7 @@ from docker.models.containers import Container
 from filelock import FileLock
 
 from workspace.errors import PreparationError
-from workspace.owner import CASE, OWNER, RUN
+from workspace.owner import CASE, MAKER, OWNER, RUN, this_process
 
 WORKDIR = "/testbed"
 _PREFIX = "clawbench.prepared."
@@ -178,14 +178,15 @@ class _Preparation:
             f"FROM {image}",
             f"ENTRYPOINT {json.dumps(config['Entrypoint'] or [])}",
             f"CMD {json.dumps(config['Cmd'] or [])}",
-            *(f"LABEL {name}={json.dumps(value)}" for name, value in marks.items()),
+            *(f"LABEL {name}={json.dumps(value)}" for name, value in {**marks, MAKER: ""}.items()),
         ]
         self.client.images.build(fileobj=io.BytesIO("\n".join(lines).encode()), tag=tag, rm=True)
 
 
 def _commit(container: Container) -> str:
     """An image of the container, without the labels of ours that it would hand on to every container."""
-    return str(container.commit(changes=[f'LABEL {name}=""' for name in (OWNER, RUN, CASE)]).id)
+    marks = {OWNER: "", RUN: "", CASE: "", MAKER: this_process()}
+    return str(container.commit(changes=[f"LABEL {name}={json.dumps(value)}" for name, value in marks.items()]).id)
 
 
 def verify(container: Container, workdir: str, base_commit: str) -> Proof:
