@@ -29,6 +29,7 @@ LOG_TAIL = 2000
 """Characters of the log that an error shows."""
 LONGEST_PATH = 107
 """The kernel's limit for a Unix socket's path, in bytes."""
+_PREFIX = "cbgw-"
 _ROOM = len("/control/s")
 
 
@@ -56,6 +57,7 @@ class Gateway:
             GatewayError: it ended or did not answer in time; the message has the end of its output.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
+        _sweep_folders()
         folder = _short_folder()
         # The process must find this very package, wherever the controller was started.
         search = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -205,10 +207,22 @@ def _environment(config: GatewayConfig) -> dict[str, str]:
     return passed | {"NETRC": os.devnull}
 
 
+def _sweep_folders() -> None:
+    """Remove the folders of gateways that were killed: nobody listens on a control socket that is still there."""
+    for control in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/control/s"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(control))
+            except ConnectionRefusedError:
+                shutil.rmtree(control.parents[1], ignore_errors=True)
+            except OSError:  # another user's, or ended at this moment
+                continue
+
+
 def _short_folder() -> Path:
     """A fresh folder of mode 0700 whose path leaves room for socket names."""
-    folder = Path(tempfile.mkdtemp(prefix="cbgw-"))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     if len(os.fsencode(folder)) + _ROOM <= LONGEST_PATH:
         return folder
     folder.rmdir()
-    return Path(tempfile.mkdtemp(prefix="cbgw-", dir="/tmp"))
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))

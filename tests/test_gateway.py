@@ -429,6 +429,20 @@ def test_killing_the_controller_ends_the_gateway(tmp_path: Path) -> None:
     wait_for(lambda: _ended(int(pid)))
 
 
+def test_the_next_gateway_removes_what_a_killed_one_left_and_nothing_else(
+    tmp_path: Path, gateway: Gateway
+) -> None:
+    killed = Gateway.start(tmp_path)
+    killed._process.kill()
+    killed._process.wait()
+    left = killed.control.parents[1]
+    assert left.is_dir()
+    with Gateway.start(tmp_path / "next"):
+        assert not left.exists()
+        assert GatewayClient(gateway.control).answers()
+    killed.stop()
+
+
 def _ended(pid: int) -> bool:
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
