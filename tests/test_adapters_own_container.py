@@ -1,4 +1,4 @@
-"""Without the gateway for real: each claw in a container, on its user's own config, with a model that wants a key."""
+"""Without the gateway for real: each claw on its user's own config, with a model that wants a key."""
 
 from __future__ import annotations
 
