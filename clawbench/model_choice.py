@@ -26,8 +26,8 @@ from gateway.providers import Provider, load_providers, provider_of, read_key
 from gateway.scripted import PREFIX, parse_model
 
 REPLAY = "replay:"
-OWN = "own:"
-"""What stands before the model's name where a claw's own configuration says who answers."""
+OWN = "own"
+"""What numbers are attributed to where a claw's own configuration says who answers."""
 PRICES = CONFIGS / "prices.yaml"
 
 
@@ -85,7 +85,7 @@ def choose(model: str, *, gateway: bool) -> Choice:
     if not gateway:
         if model.startswith((PREFIX, REPLAY)):
             raise ModelError(f"--gateway off: {model} is answered by the gateway")
-        return Choice(f"{OWN}{model}", Served(name=model, apis=()))
+        return Choice(f"{OWN}:{model}" if model else OWN, Served(name=model, apis=()))
     if model.startswith(PREFIX):
         parse_model(model)
         return Choice(model)

@@ -37,7 +37,7 @@ class Settings(_Strict):
     artifacts: Path
     """The folder of all runs, absolute."""
     model: str
-    """What numbers are attributed to: `scripted:<name>`, `<provider>/<model>`, `replay:<run>`, `own:<name>`."""
+    """What numbers are attributed to: `scripted:<name>`, `<provider>/<model>`, `replay:<run>`, `own[:<name>]`."""
     served: Served | None = None
     """None: a scripted model, which is all that its name says."""
     adapter: Literal["full", "bare"] = "full"

@@ -45,17 +45,22 @@ class ClawSide:
         except ConnectionError:
             self.left = self.lost = True
 
-    async def write(self, data: bytes) -> None:
-        """Send a piece of a reply's body at once."""
+    async def write(self, data: bytes, *, says: bool = True) -> None:
+        """Send a piece of a reply's body at once.
+
+        Args:
+            data: the piece.
+            says: whether there is a word of the reply in it; a compressed one's end may hold none, and a claw that
+                has left before it has lost nothing.
+        """
         if self._response is None or not data:
             return
-        if self.left:
-            self.lost = True
-            return
-        try:
-            await self._response.write(data)
-        except ConnectionError:
-            self.left = self.lost = True
+        if not self.left:
+            try:
+                await self._response.write(data)
+            except ConnectionError:
+                self.left = True
+        self.lost = self.lost or (self.left and says)
 
     async def end(self) -> web.StreamResponse:
         """The reply is whole."""

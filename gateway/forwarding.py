@@ -210,7 +210,7 @@ class Forwarding:
                 onward = passing.feed(chunk, decoded)
                 if not self.claw.begun:
                     await self.claw.begin(reply.status, shown, length)
-                await self.claw.write(onward)
+                await self.claw.write(onward, says=bool(decoded))
                 self._keep(decoded if passing.is_compressed else onward)
             complete = True
         except (redact.KeyFoundError, BrokenEncodingError) as broken:
@@ -238,7 +238,8 @@ class Forwarding:
             self._kept.append(piece)
 
     def _record(self, shown: CIMultiDict[str], *, complete: bool = True) -> None:
-        if not self.claw.left and self._case.records:
+        # a reply that its claw left in the middle is none to be replayed: there it would come whole
+        if not self.claw.lost and self._case.records:
             self._case.record(
                 self._exchange, self._incoming.decoded, headers=shown, chunks=self._kept, complete=complete
             )

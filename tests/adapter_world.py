@@ -117,6 +117,8 @@ class ScriptedModel:
 
     def __init__(self, subject: Subject, calls: int, socket: Path) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        """What each request had for a key."""
         self._socket = socket
         self._subject = subject
         self._calls = calls
@@ -141,6 +143,7 @@ class ScriptedModel:
     async def _reply(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.requests.append(body)
+        self.keys.append(request.headers.get("Authorization", "").removeprefix("Bearer "))
         delta: dict[str, Any] = {"role": "assistant", "content": "Finished."}
         reason = "stop"
         if body.get("tools") and len(self.requests) <= self._calls:

@@ -416,7 +416,7 @@ def test_every_run_that_the_page_names_would_begin(tmp_path: Path, page_variable
     *others, off = done.stdout.splitlines()
     mine = f"mine/{MODEL}"
     assert others == ["openrouter/deepseek/deepseek-chat", mine, mine, mine, "replay:paid"]
-    assert off == "own:" or "a configuration of your own" in off
+    assert off == "own" or "a configuration of your own" in off
 
 
 def test_the_other_commands_of_the_page_work(tmp_path: Path, page_variables: dict[str, str]) -> None:

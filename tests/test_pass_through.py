@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,7 +17,7 @@ from dialects.profiles import DIALECTS, Dialect
 from dialects.server import MODEL, DialectServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relay_world import COMMANDS, World, ask, charged, classes, converse, relaying, runs, user
+from relay_world import COMMANDS, World, ask, charged, classes, converse, relaying, runs, user, wait_for
 
 from gateway.models import Api
 
@@ -214,3 +215,19 @@ def test_no_chunk_waits_for_the_next(world_of: Callable[[Dialect], World], codin
     answer.close()
     assert not late
     assert sent.complete
+
+
+@pytest.mark.parametrize("codings", [(), ("gzip",)], ids=["plain", "gzip"])
+def test_a_library_that_leaves_at_done_has_got_its_reply(
+    world_of: Callable[[Dialect], World], codings: tuple[str, ...], tmp_path: Path
+) -> None:
+    """OpenAI's closes the connection there: what may still come is HTTP's or the compression's end."""
+    world = world_of(DIALECTS["openai"])
+    world.server.reset(runs(*COMMANDS), delivery=Delivery(codings=codings, pause=0.05))
+    wire = world.open(cassette=tmp_path / "cassette.jsonl")
+    assert ask(wire, "chat", user(), stream=True).calls
+    wire.close()
+    wait_for(lambda: world.client.counts("case").last_ending is not None)
+    counts = world.client.close_case("case")
+    assert (counts.turns, counts.last_ending) == (1, "ok")
+    assert len((tmp_path / "cassette.jsonl").read_text().splitlines()) == 1
