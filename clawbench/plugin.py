@@ -44,9 +44,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hooks)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the suite's options."""
     add_options(parser)
+    if not pluginmanager.hasplugin("junitxml"):
+        # our pytest.ini sets it, and with `-p no:junitxml` nobody else knows it
+        parser.addini("junit_family", "of no meaning without pytest's JUnit report")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,7 +14,7 @@ from dialects.clients import Wire
 from dialects.delivery import Delivery, Trouble
 from dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, Dialect
 from dialects.server import KEY, DialectServer
-from relay_world import COMMANDS, World, ask, relaying, runs, user
+from relay_world import COMMANDS, World, ask, relaying, runs, user, wait_for
 
 from gateway.metering.decoding import BrokenEncodingError, decoder_of
 from gateway.models import Api
@@ -67,7 +67,7 @@ def test_an_echoed_key_stays_here(
         with pytest.raises((openai.APIError, anthropic.APIError, RuntimeError)):
             ask(wire, api, user(), stream=True)
         assert all(key in "".join(dict(received.headers).values()) for received in server.received)
-        assert len(cassette.read_text().splitlines()) == len(server.received)
+        wait_for(lambda: len(cassette.read_text().splitlines()) == len(server.received))
         check_nowhere(world, wire, key)
 
 
