@@ -8,7 +8,6 @@ once on a config key that it does not know; it is large (2 GiB of memory, dozens
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import ClassVar
 
@@ -43,8 +42,9 @@ _TEMPLATE = "openclaw.json"
 _LAUNCHER = "openclaw_launch.mjs"
 _PROMPT = "prompt.txt"
 _CHECK_TIMEOUT = 120.0
-_GRACE = 60.0
-"""Seconds after the suite's deadline for openclaw's own, which must never be the first."""
+_OWN_DEADLINE = 2_000_000
+"""Seconds: openclaw's own deadline must never be the first, also where the suite's is put off. Its timers count
+milliseconds in 31 bits."""
 
 
 class OpenclawAdapter:
@@ -100,7 +100,7 @@ class OpenclawAdapter:
         shell.put(_FOLDER, {_PROMPT: prompt_bytes(self.name, task.prompt)})
         found = find_runtime()
         options = ["--message-file", f"{_FOLDER}/{_PROMPT}", "--cwd", task.workdir, "--json"]
-        options += ["--state-dir", f"{_FOLDER}/state", "--timeout", str(math.ceil(task.timeout + _GRACE))]
+        options += ["--state-dir", f"{_FOLDER}/state", "--timeout", str(_OWN_DEADLINE)]
         # without the variable its start makes another state folder, in the image's HOME
         environment = {"LANG": "C.UTF-8", "OPENCLAW_STATE_DIR": f"{_FOLDER}/state"}
         if task.base_url is None:

@@ -75,7 +75,7 @@ class Provider(_Strict):
     """The wire formats that it answers, best first."""
     auth: Literal["bearer", "x-api-key"] = "bearer"
     """The header that carries the key."""
-    key_env: str | None = None
+    key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable, on the host, that holds the key."""
     key_file: Path | None = None
     """A file, on the host, that holds the key and nothing else; `~` is the user's home."""
