@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import zstandard
 
 from dialects import speaking
