@@ -24,6 +24,7 @@ from clawbench.session import ROOT
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
+from evaluation.harness4 import FOLDER
 from workspace.errors import WorkspaceError
 from workspace.owner import sweep
 
@@ -64,7 +65,13 @@ def _say(line: str) -> None:
 
 @app.command("install")
 def install_command(
-    claw: Annotated[str, typer.Argument(help=f"Which claw: {', '.join(CLAWS)}; or all of them: all.")],
+    claw: Annotated[
+        str,
+        typer.Argument(
+            help=f"Which claw: {', '.join(CLAWS)}; or all of them: all. {FOLDER} is the harness for rows of the shape "
+            "before swebench 5."
+        ),
+    ],
 ) -> None:
     """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
 

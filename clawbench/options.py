@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from clawbench.selection import named_claws, wanted_claws
 from clawbench.settings import Settings
+from evaluation.lists import DATASETS
 from gateway.scripted import BEHAVIOURS, parse_model
 from workspace.container import Limits
 
@@ -85,8 +86,20 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--dataset": {
         "metavar": "PATH",
-        "help": "rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder or a name "
-        "on the hub (default: the official datasets)",
+        "help": "rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder, a task "
+        "repo or a name on the hub (default: the official datasets)",
+    },
+    "--dataset-revision": {
+        "action": "append",
+        "default": [],
+        "metavar": "[SET=]REVISION",
+        "help": "commit, branch or tag of a dataset on the hub, for all sets or for one, as in "
+        "multilingual=<commit>; may be given several times (default: what the run has recorded, else the head)",
+    },
+    "--instances": {
+        "metavar": "FILE",
+        "help": "run only the instances that a file lists: one id a line, '#' begins a comment; -m, -k and ids "
+        "choose among them",
     },
 }
 """The options, with what `--help` says of them."""
@@ -115,6 +128,7 @@ def settings_from(config: pytest.Config) -> Settings:
             keep_container=option.keep_container,
             egress=option.egress,
             dataset=option.dataset,
+            revisions=_revisions(option.dataset_revision),
             pids_limit=limits.pids,
             memory=limits.memory,
         )
@@ -123,6 +137,20 @@ def settings_from(config: pytest.Config) -> Settings:
         raise pytest.UsageError("; ".join(faults)) from error
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+def _revisions(given: list[str]) -> dict[str, str]:
+    """Revisions by set (raises ValueError)."""
+    names = [name for name in DATASETS if name != "demo"]
+    found: dict[str, str] = {}
+    for word in given:
+        name, _, revision = word.rpartition("=")
+        if not revision or (name and name not in names):
+            raise ValueError(
+                f"--dataset-revision {word}: write [SET=]REVISION, SET being one of {', '.join(names)}"
+            )
+        found |= dict.fromkeys([name] if name else names, revision)
+    return found
 
 
 def _default_run_id(config: pytest.Config) -> str:

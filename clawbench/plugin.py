@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from clawbench.fixtures import BENCH, attempt, case
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
 from clawbench.session import ROOT, Session, bench_from
+from evaluation.harness import EvaluationError
+from evaluation.instances import InstanceError
 from gateway.client import GatewayError
 from records.run import RunDirectory, RunError
 from reports.summary import summary_lines
@@ -31,6 +33,7 @@ __all__ = ["attempt", "case"]
 pytest_plugins = ("clawbench.conformance.plugin",)
 
 SESSION = pytest.StashKey[Session]()
+_ROWS = pytest.StashKey[bool]()
 _WORKER = "clawbench"
 
 
@@ -48,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
     selection.know_claws(config)
+    selection.know_instances(config)
     for name, meaning in selection.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     handed_over = getattr(config, "workerinput", {}).get(_WORKER)
@@ -81,7 +85,9 @@ def _write_reports_into_the_run(config: pytest.Config) -> None:
     if config.rootpath != ROOT:
         # pytest looks for its configuration before it knows our options, and takes the folder that follows
         # one of them for the tests' own
-        loose = [word for word in config.invocation_params.args if word in {"--artifacts", "--dataset"}]
+        loose = [
+            word for word in config.invocation_params.args if word in {"--artifacts", "--dataset", "--instances"}
+        ]
         if loose:
             raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
         raise pytest.UsageError(
@@ -151,6 +157,28 @@ def pytest_configure_node(node: WorkerController) -> None:
     session = node.config.stash.get(SESSION, None)
     if session is not None:
         node.workerinput[_WORKER] = session.handed_over()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Check the rows where the cases are run in this very process."""
+    _take_rows(session.config, [item.nodeid for item in session.items])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: WorkerController, ids: Sequence[str]) -> None:
+    """Check the rows where workers run the cases; none has begun before all have collected."""
+    _take_rows(node.config, ids)
+
+
+def _take_rows(config: pytest.Config, node_ids: Iterable[str]) -> None:
+    session = config.stash.get(SESSION, None)
+    if session is None or config.stash.get(_ROWS, False):
+        return
+    config.stash[_ROWS] = True  # workers collect the same, and one that is replaced collects again
+    try:
+        session.take_rows({found[1] for node_id in node_ids if (found := selection.case_of(node_id))})
+    except (InstanceError, EvaluationError, RunError) as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.hookimpl(optionalhook=True)

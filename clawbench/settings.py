@@ -11,6 +11,9 @@ KeepContainer = Literal["never", "failed", "always"]
 LONGEST = 10_000_000.0
 """Seconds. No timer of the machine takes any number, and one that fails would leave a claw without a deadline."""
 
+_NOT_ATTRIBUTED = {"run_id", "artifacts", "resume", "keep_container", "revisions"}
+"""Revisions stand in the manifest as the commits that they were found to be."""
+
 
 class Settings(BaseModel):
     """The options of one run."""
@@ -33,6 +36,8 @@ class Settings(BaseModel):
     keep_container: KeepContainer
     egress: Literal["gateway", "open"]
     dataset: str | None = None
+    revisions: dict[str, str] = {}
+    """Of datasets on the hub, by set."""
     pids_limit: int
     memory: str
 
@@ -46,4 +51,4 @@ class Settings(BaseModel):
 
     def attributed(self) -> dict[str, Any]:
         """The part of them that a number depends on, for the manifest."""
-        return self.model_dump(mode="json", exclude={"run_id", "artifacts", "resume", "keep_container"})
+        return self.model_dump(mode="json", exclude=_NOT_ATTRIBUTED)
