@@ -32,7 +32,7 @@ lint: venv ## ruff, mypy, import-linter
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-bench: ## the ratios: history preparation, seconds per case, export time
+bench: ## the ratios: history preparation, seconds per case, export time, collection
 	@scripts/setup.sh docker venv
 	@.venv/bin/python -m clawbench.benchmarks
 

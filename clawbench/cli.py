@@ -66,16 +66,13 @@ def _say(line: str) -> None:
 @app.command("install")
 def install_command(
     claw: Annotated[
-        str,
-        typer.Argument(
-            help=f"Which claw: {', '.join(CLAWS)}; or all of them: all. {FOLDER} is the harness for rows of the shape "
-            "before swebench 5."
-        ),
+        str, typer.Argument(help=f"Which claw: {', '.join(CLAWS)}; or all of them: all; or {FOLDER}.")
     ],
 ) -> None:
     """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
 
-    `all` goes on after a claw that can't be had, and ends with exit code 1 then.
+    `all` goes on after a claw that can't be had, and ends with exit code 1 then. `swebench4` is no claw: it is the
+    official harness before swebench 5, which judges rows of the older shape.
     """
     with _told():
         if claw != "all":

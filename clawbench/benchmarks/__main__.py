@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from clawbench.bench import connect
-from clawbench.benchmarks import export_time, history, overhead
+from clawbench.benchmarks import collection, export_time, history, overhead
 
 BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Table]] = {
     "history": history.run,
     "overhead": overhead.run,
     "export": export_time.run,
+    "collection": collection.run,
 }
 
 

@@ -1,4 +1,4 @@
-"""The official harness before swebench 5, from PyPI, in a virtual environment of the Python that runs the suite."""
+"""The official harness before swebench 5, from PyPI, in a virtual environment of the suite's own Python."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Swebench4Installer:
 
     def make(self, piece: Piece, folder: Path, say: Say) -> None:
         """See `Installer.make`."""
-        # the environment is moved to its place afterwards: all that names a path in it is programs that none starts
+        # the environment is moved to its place afterwards: only programs that none starts name a path in it
         venv.create(folder, symlinks=True, with_pip=False)
         target = Target(folder / "lib" / f"python{piece.facts['python']}" / PACKAGES, piece.facts["python"])
         try:
             install_packages([f"swebench=={VERSION}"], say, target)
         except PackagesError as error:
             raise InstallError(
-                "swebench could not be installed. It comes from a Python package index: is the network up, and does "
-                f"`pip config list` name an index that answers from here (PIP_INDEX_URL, PIP_CERT)?\n{error}"
+                "swebench could not be installed. It comes from a Python package index: is the network up, and "
+                f"does `pip config list` name an index that answers from here (PIP_INDEX_URL, PIP_CERT)?\n{error}"
             ) from error
 
 
