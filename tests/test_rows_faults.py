@@ -16,6 +16,7 @@ from demo.images import TASK_REPO
 from evaluation.instances import InstanceError
 from evaluation.lists import by_id, listed_instances
 from evaluation.rows import read_row, take_rows
+from records.run import RunDirectory, RunError
 
 __all__ = ["rows"]
 
@@ -106,6 +107,27 @@ class TestFaults:
         (tmp_path / "tasks" / listed.instance_id / "tests.json").write_text("{")
         with pytest.raises(InstanceError, match=listed.instance_id):
             take_rows([listed], demo=tmp_path, into=tmp_path / "into")
+
+
+def test_a_run_keeps_to_the_rows_that_it_began_with(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    run.path.mkdir()
+    run.open({"settings": {}, "claws": {}})
+    assert run.part("rows") == {}
+    verified = {"verified_mini": {"source": "a", "revision": "1", "harness": "h"}}
+    run.add("rows", verified)
+    run.add("rows", verified | {"multilingual": {"source": "b", "revision": "2", "harness": "h"}})
+    assert set(run.part("rows")) == {"verified_mini", "multilingual"}
+    with pytest.raises(RunError, match=r"rows\.verified_mini\.revision: the run has '1', this command '3'"):
+        run.add("rows", {"verified_mini": {"source": "a", "revision": "3", "harness": "h"}})
+    assert run.part("rows")["verified_mini"]["revision"] == "1"
+
+
+@pytest.mark.parametrize("given", ["demo=1", "nowhere=1", "multilingual=", ""])
+def test_a_revision_that_makes_no_sense_ends_the_command(given: str, tmp_path: Path) -> None:
+    run = run_bench(tmp_path, "rows", "-k", "nanobot", f"--dataset-revision={given}")
+    assert run.exit_code == 4
+    assert "[SET=]REVISION" in run.output
 
 
 @pytest.mark.docker
