@@ -64,6 +64,11 @@ class Bench:
         """The run directory."""
         return RunDirectory(self.settings.artifacts / self.settings.run_id)
 
+    @property
+    def rows(self) -> Path:
+        """Where the controller lays out the rows of the real instances."""
+        return self.run.path / ".rows"
+
     @cached_property
     def client(self) -> docker.DockerClient:
         """The engine, connected on first use (raises WorkspaceError)."""

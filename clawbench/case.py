@@ -22,6 +22,7 @@ from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
+from evaluation.rows import read_row
 from gateway.models import CaseSpec
 from records.case import CaseFolder
 from records.run import now
@@ -52,7 +53,14 @@ class Case:
     @cached_property
     def instance(self) -> Instance:
         """The instance's row (raises InstanceError)."""
-        return load_instance(self.listed, demo=demo.images.TASK_REPO, dataset=self.bench.settings.dataset)
+        if self.listed.embedded:
+            return load_instance(self.listed, demo=demo.images.TASK_REPO)
+        return read_row(self.bench.rows, self.listed.instance_id)
+
+    @property
+    def harness(self) -> str:
+        """The harness that judges it (raises HarnessMissingError)."""
+        return harness_version(self.instance, self.bench.home)
 
     @property
     def prompt_file(self) -> str:
@@ -194,7 +202,7 @@ class Case:
             "evaluation_image": self.prepared.evaluation,
             "history": vars(self.prepared.proof),
             "engine": self.bench.engine,
-            "harness": harness_version(),
+            "harness": self.harness,
             "clawbench": version("clawbench"),
         }
 
@@ -223,6 +231,7 @@ class Case:
                     folder=self.folder.path / "evaluation",
                     labels=self.labels,
                     ended_from_within=self.bench.ended_from_within,
+                    home=self.bench.home,
                 )
         self.folder.require_manifest()
         outcome = outcome_of(Ending(export["ending"]), judgement.verdict)

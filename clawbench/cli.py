@@ -94,8 +94,9 @@ def install_command(
 ) -> None:
     """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
 
-    `all` goes on after a claw that can't be had, and ends with exit code 1 then. `python` is no claw: it is a
-    standalone Python, had by uv, for claws that are Python programs in images that have none that fits.
+    `all` goes on after a claw that can't be had, and ends with exit code 1 then. Two names are no claws: `python`
+    is a standalone Python, had by uv, for claws that are Python programs in images that have none that fits;
+    `swebench4` is the official harness before swebench 5, which judges rows of the older shape.
     """
     with _told():
         know_claws(plugins_of_the_environment(plugins or ()))

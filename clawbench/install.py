@@ -20,6 +20,7 @@ from adapters import registry
 from adapters.base import NotInstalledError
 from adapters.runtimes import MARKER
 from clawbench.installers.base import Installer, InstallError, Piece, Say
+from evaluation import harness4
 
 _PARTIAL = ".partial-"
 
@@ -27,14 +28,19 @@ _PARTIAL = ".partial-"
 def installer(name: str) -> Installer:
     """How a claw is installed: the `INSTALLER` of the module in `clawbench.installers` that is named as it.
 
+    The one name that is no claw's is that of the harness which judges rows of the older shape.
+
     Raises:
         BadOptionError: no claw has that name.
         NotInstalledError: this version has no adapter for the claw.
         InstallError: it is one from outside the tree, which its own package knows how to get.
     """
-    claw = registry.adapter(name)
-    if name not in registry.CLAWS:
-        raise InstallError(f"{name} comes from outside of clawbench, which can't install it; {claw.install_hint}")
+    if name != harness4.FOLDER:
+        claw = registry.adapter(name)
+        if name not in registry.CLAWS:
+            raise InstallError(
+                f"{name} comes from outside of clawbench, which can't install it; {claw.install_hint}"
+            )
     found: Installer = import_module(f"clawbench.installers.{name}").INSTALLER
     return found
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from clawbench.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.selection import named_claws, wanted_claws
 from clawbench.settings import Settings
+from evaluation.lists import DATASETS
 from gateway.scripted import BEHAVIOURS
 from workspace.container import Limits
 
@@ -118,8 +119,20 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--dataset": {
         "metavar": "PATH",
-        "help": "rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder or a name "
-        "on the hub (default: the official datasets)",
+        "help": "rows of the real instances: a .json, .jsonl or .parquet file, a saved dataset's folder, a task "
+        "repo or a name on the hub (default: the official datasets)",
+    },
+    "--dataset-revision": {
+        "action": "append",
+        "default": [],
+        "metavar": "[SET=]REVISION",
+        "help": "commit, branch or tag of a dataset on the hub, for all sets or for one, as in "
+        "multilingual=<commit>; may be given several times (default: what the run has recorded, else the head)",
+    },
+    "--instances": {
+        "metavar": "FILE",
+        "help": "run only the instances that a file lists: one id a line, '#' begins a comment; -m, -k and ids "
+        "choose among them",
     },
 }
 """The options, with what `--help` says of them."""
@@ -160,6 +173,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             record=option.record,
             recordings=choice.recordings,
             dataset=option.dataset,
+            revisions=_revisions(option.dataset_revision),
             pids_limit=limits.pids,
             memory=limits.memory,
         )
@@ -183,6 +197,20 @@ def _refuse_without_gateway(config: pytest.Config) -> None:
     asked = [name for name in _OF_THE_GATEWAY if getattr(config.option, _dest(name))]
     if asked:
         raise ValueError(f"{' and '.join(asked)}: that is the gateway's work, and --gateway is off")
+
+
+def _revisions(given: list[str]) -> dict[str, str]:
+    """Revisions by set (raises ValueError)."""
+    names = [name for name in DATASETS if name != "demo"]
+    found: dict[str, str] = {}
+    for word in given:
+        name, _, revision = word.rpartition("=")
+        if not revision or (name and name not in names):
+            raise ValueError(
+                f"--dataset-revision {word}: write [SET=]REVISION, SET being one of {', '.join(names)}"
+            )
+        found |= dict.fromkeys([name] if name else names, revision)
+    return found
 
 
 def _default_run_id(config: pytest.Config, choice: Choice) -> str:

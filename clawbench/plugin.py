@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ from clawbench.progress import ProgressPrinter
 from clawbench.recordings import RecordingError, require_recordings
 from clawbench.session import ROOT, Session, bench_from
 from clawbench.settings import Settings
+from evaluation.harness import EvaluationError
+from evaluation.instances import InstanceError
 from gateway.client import GatewayError
 from records.run import RunDirectory, RunError
 from reports.summary import summary_lines
@@ -56,6 +58,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
     selection.know_claws(config.pluginmanager)
+    selection.know_instances(config)
     for name, meaning in selection.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     handed_over = getattr(config, "workerinput", {}).get(_WORKER)
@@ -93,7 +96,9 @@ def _write_reports_into_the_run(config: pytest.Config) -> None:
     if config.rootpath != ROOT:
         # pytest looks for its configuration before it knows our options, and takes the folder that follows
         # one of them for the tests' own
-        loose = [word for word in config.invocation_params.args if word in {"--artifacts", "--dataset"}]
+        loose = [
+            word for word in config.invocation_params.args if word in {"--artifacts", "--dataset", "--instances"}
+        ]
         if loose:
             raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
         raise pytest.UsageError(
@@ -183,21 +188,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_node_collection_finished(node: WorkerController, ids: list[str]) -> None:
+def pytest_xdist_node_collection_finished(node: WorkerController, ids: Sequence[str]) -> None:
     """The same where only the workers collect."""
     _check_selection(node.config, ids)
 
 
-def _check_selection(config: pytest.Config, ids: list[str]) -> None:
+def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
+    known = _SELECTED in config.stash  # workers collect the same, and one that is replaced collects again
     config.stash[_SELECTED] = len(ids)
     session = config.stash.get(SESSION, None)
-    if session is None:
+    if session is None or known:
         return
-    if session.settings.recordings is not None:
-        try:
-            require_recordings(session.settings.recordings, filter(None, map(selection.case_of, ids)))
-        except RecordingError as error:
-            raise pytest.UsageError(str(error)) from error
+    selected = [found for node_id in ids if (found := selection.case_of(node_id))]
+    try:
+        if session.settings.recordings is not None:
+            require_recordings(session.settings.recordings, selected)
+        session.take_rows({listed for _, listed in selected})
+    except (RecordingError, InstanceError, EvaluationError, RunError) as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pytest
 
 from adapters.registry import BadAdapterError, claws, installed, know_outside
-from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, listed_instances
+from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, by_id, listed_instances, read_instances
 
+_INSTANCES = pytest.StashKey[frozenset[str] | None]()
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
 
 MARKERS = {
@@ -40,6 +42,19 @@ def know_claws(plugins: pytest.PytestPluginManager) -> None:
         know_outside((adapter for adapters in brought for adapter in adapters), reserved=MARKERS)
     except BadAdapterError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+def know_instances(config: pytest.Config) -> None:
+    """Read the file that `--instances` names.
+
+    Raises:
+        pytest.UsageError: it can't be read or lists what there is not; the message tells of every line.
+    """
+    name = config.getoption("--instances")
+    try:
+        config.stash[_INSTANCES] = read_instances(Path(name)) if name else None
+    except ListError as error:
+        raise pytest.UsageError(f"--instances {name}: {error}") from error
 
 
 def _asked_for(expression: str) -> str:
@@ -93,22 +108,29 @@ def listed_of(item: pytest.Item) -> ListedInstance | None:
 
 def case_of(node_id: str) -> tuple[str, ListedInstance] | None:
     """The claw and instance that a test id names, None for any other test."""
-    parameter = node_id.partition("[")[2].removesuffix("]")
-    for listed in listed_instances():
-        claw = parameter.removesuffix(f"-{listed.instance_id}")
-        if claw in claws():
-            return claw, listed
-    return None
+    # a claw's name has no hyphen
+    claw, _, instance_id = node_id.partition("[")[2].removesuffix("]").partition("-")
+    listed = by_id().get(instance_id)
+    return (claw, listed) if listed is not None and claw in claws() else None
 
 
 def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what the command means, after pytest's own `-k` and `-m` did their part."""
     cases = [(item, listed) for item in items if (listed := listed_of(item)) is not None]
+    wanted = config.stash[_INSTANCES]
+    if wanted is not None:
+        _drop(config, items, {id(item) for item, listed in cases if listed.instance_id not in wanted})
+        return
     real = {listed.instance_id for _, listed in cases if not listed.embedded}
     wants_real = bool(real) and _names_real(config, real)
     # who names the embedded set as well gets both
     wants_embedded = not wants_real or _names(config, "demo")
-    dropped = {id(item) for item, listed in cases if not (wants_embedded if listed.embedded else wants_real)}
+    unwanted = {id(item) for item, listed in cases if not (wants_embedded if listed.embedded else wants_real)}
+    _drop(config, items, unwanted)
+
+
+def _drop(config: pytest.Config, items: list[pytest.Item], dropped: set[int]) -> None:
+    """Leave items out, by the `id` of each."""
     if not dropped:
         return
     config.hook.pytest_deselected(items=[item for item in items if id(item) in dropped])

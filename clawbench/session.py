@@ -6,7 +6,7 @@ import inspect
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
@@ -17,6 +17,7 @@ from typing import Any
 from docker.utils import parse_bytes
 from filelock import FileLock
 
+import demo.images
 from adapters.prompts import prompt_digest
 from adapters.registry import adapter, installed
 from clawbench.accounts import spent
@@ -24,7 +25,12 @@ from clawbench.bench import Bench, connect
 from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
 from clawbench.settings import Settings
+from evaluation import harness4
 from evaluation.harness import harness_version
+from evaluation.instances import InstanceError
+from evaluation.lists import ListedInstance
+from evaluation.rows import Taken, take_rows
+from evaluation.sources import digest
 from gateway.client import Gateway, GatewayClient, GatewayError
 from records.run import RunDirectory, RunError
 from workspace.owner import kept, sweep
@@ -95,6 +101,25 @@ class Session:
         bench = bench_from(self.handed_over(), worker)
         bench.tell = tell
         return bench
+
+    def take_rows(self, selected: Iterable[ListedInstance]) -> None:
+        """Read and check the rows of all selected instances, and what would judge them; the manifest names both.
+
+        Raises:
+            InstanceError: rows can't be had or are malformed; the message tells of all.
+            EvaluationError: rows are of the older shape, and nothing is there to judge them.
+            RunError: the run has rows of another source or revision.
+        """
+        bench = bench_from(self.handed_over(), "main")
+        recorded = {name: row["revision"] for name, row in self.run.part("rows").items() if row["revision"]}
+        taken = take_rows(
+            selected,
+            demo=demo.images.TASK_REPO,
+            into=bench.rows,
+            dataset=self.settings.dataset,
+            revisions={**recorded, **self.settings.revisions},
+        )
+        self.run.add("rows", {name: _taken_from(found, bench.home) for name, found in taken.items()})
 
     def show_progress(self, printer: ProgressPrinter) -> None:
         """Print what the workers are doing until the session closes."""
@@ -177,7 +202,8 @@ class Session:
             with suppress(OSError):  # a full disk: what was there stays, and the next run makes it anew
                 if any(self.run.cases()):
                     self.run.write_predictions()
-            shutil.rmtree(self.run.path / ".progress", ignore_errors=True)
+            for passing in (".progress", ".rows"):
+                shutil.rmtree(self.run.path / passing, ignore_errors=True)
         finally:
             self._lock.release()
 
@@ -207,7 +233,8 @@ def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
     return {
         "clawbench": {"version": version("clawbench"), "commit": _commit()},
         "limits": {"spend_limit": str(settings.spend_limit) if settings.spend_limit is not None else None},
-        "settings": settings.attributed() | {"harness": harness_version(), "dataset_sha256": _rows(settings)},
+        "settings": settings.attributed()
+        | {"harness": harness_version(), "dataset_sha256": digest(settings.dataset or "")},
         "claws": {name: _claw(name, settings) for name in claws if installed(name)},
     }
 
@@ -226,10 +253,18 @@ def _claw(name: str, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _rows(settings: Settings) -> str | None:
-    """The digest of a file of rows: other rows under the same name are another setting."""
-    path = Path(settings.dataset or "")
-    return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+def _taken_from(taken: Taken, home: Path) -> dict[str, Any]:
+    """What the manifest says of a set's rows (raises InstanceError, EvaluationError)."""
+    harness = harness_version()
+    if taken.is_older:
+        environment = harness4.find(home)
+        strange = harness4.unknown(taken.instances, environment)
+        if strange:
+            raise InstanceError(
+                f"{environment.harness} knows neither the repository nor the version of {', '.join(strange)}"
+            )
+        harness = environment.harness
+    return {"source": taken.source.name, "revision": taken.source.revision, "harness": harness}
 
 
 def _commit() -> str | None:

@@ -12,6 +12,18 @@ KeepContainer = Literal["never", "failed", "always"]
 LONGEST = 10_000_000.0
 """Seconds. No timer of the machine takes any number, and one that fails would leave a claw without a deadline."""
 
+_NOT_ATTRIBUTED = {
+    "run_id",
+    "artifacts",
+    "resume",
+    "keep_container",
+    "revisions",
+    "spend_limit",
+    "record",
+    "recordings",
+}
+"""Revisions stand in the manifest as the commits that they were found to be."""
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,6 +75,8 @@ class Settings(_Strict):
     recordings: Path | None = None
     """The folder that a `replay:` model answers from."""
     dataset: str | None = None
+    revisions: dict[str, str] = {}
+    """Of datasets on the hub, by set."""
     pids_limit: int
     memory: str
 
@@ -91,6 +105,3 @@ class Settings(_Strict):
         under a higher one. The case's is a budget of the claw, like its time.
         """
         return self.model_dump(mode="json", exclude=_NOT_ATTRIBUTED)
-
-
-_NOT_ATTRIBUTED = {"run_id", "artifacts", "resume", "keep_container", "spend_limit", "record", "recordings"}

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evaluation.lists import DATASETS, ListedInstance
+from evaluation.lists import ListedInstance
+
+NEWER_COLUMNS = ("image", "eval_script", "log_parser", "eval_type")
+"""What rows have since swebench 5; before, the harness itself knew it of each repository."""
 
 
 class InstanceError(ValueError):
-    """A row is missing, malformed, or of a shape that can't be judged here."""
+    """Rows are missing, malformed, or of a shape that can't be judged here; the message names every fault."""
 
 
 class Instance(BaseModel):
-    """One row in the shape of swebench 5; columns that the suite has no use for are kept for the harness."""
+    """One row, of either generation; columns that the suite has no use for are kept for the harness."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -30,16 +35,30 @@ class Instance(BaseModel):
     version: str
     FAIL_TO_PASS: list[str]
     PASS_TO_PASS: list[str]
-    image: str
-    eval_script: str
-    log_parser: str
-    eval_type: str
+    image: str | None = None
+    eval_script: str | None = None
+    log_parser: str | None = None
+    eval_type: str | None = None
+
+    @property
+    def is_older(self) -> bool:
+        """Whether it is of the shape before swebench 5."""
+        return self.eval_script is None
+
+    def for_harness(self) -> dict[str, Any]:
+        """The row as the official harness reads it."""
+        return self.model_dump(mode="json", exclude=set(NEWER_COLUMNS) if self.is_older else None)
 
     @field_validator("FAIL_TO_PASS", "PASS_TO_PASS", mode="before")
     @classmethod
     def _parsed(cls, value: object) -> object:
         """Datasets ship the lists as JSON strings."""
-        return json.loads(value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"bad JSON: {error}") from error
 
     @field_validator("version", mode="before")
     @classmethod
@@ -51,51 +70,84 @@ class Instance(BaseModel):
         if not self.FAIL_TO_PASS:
             # the harness resolves such a row for any patch
             raise ValueError("FAIL_TO_PASS is empty: any patch would count as resolving it")
+        missing = [name for name in NEWER_COLUMNS if getattr(self, name) is None]
+        if missing and len(missing) < len(NEWER_COLUMNS):
+            raise ValueError(f"{', '.join(missing)}: missing, where the row has others of swebench 5's columns")
         return self
 
 
-def load_instance(listed: ListedInstance, *, demo: Path, dataset: str | None = None) -> Instance:
-    """The row of a listed instance.
+def checked(row: Mapping[str, Any], listed: ListedInstance | None = None) -> Instance:
+    """A row as an instance.
+
+    Args:
+        row: as it was read.
+        listed: what the instance lists say of it, which the row must agree with.
+
+    Raises:
+        InstanceError: it is malformed; every fault of it is in the message.
+    """
+    name = row.get("instance_id", "a row without instance_id")
+    try:
+        instance = Instance.model_validate(row)
+    except ValidationError as error:
+        raise InstanceError(f"{name}: {'; '.join(_told(fault) for fault in error.errors())}") from error
+    if listed is not None:
+        told = {"instance_id": listed.instance_id, "repo": listed.repo}
+        if listed.base_commit_from == "published":
+            told["base_commit"] = listed.base_commit or instance.base_commit
+        wrong = [
+            f"{column} is {getattr(instance, column)}, the instance list has {value}"
+            for column, value in told.items()
+            if getattr(instance, column) != value
+        ]
+        if wrong:
+            raise InstanceError(f"{name}: {'; '.join(wrong)}")
+    return instance
+
+
+def _told(fault: Mapping[str, Any]) -> str:
+    where = ".".join(map(str, fault["loc"]))
+    return f"{where}: {fault['msg']}" if where else str(fault["msg"])
+
+
+def load_instance(listed: ListedInstance, *, demo: Path) -> Instance:
+    """The row of an instance of the embedded set.
 
     Args:
         listed: from the instance lists.
         demo: the embedded task repo.
-        dataset: where the rows of the real sets are instead of their official dataset: a `.json`, `.jsonl` or
-            `.parquet` file, a saved dataset's folder or another name on the hub.
 
     Raises:
-        InstanceError: there is no such row, it is malformed, or the dataset can't be read.
+        InstanceError: there is no such task, or it is malformed.
     """
-    # swebench takes seconds to import, and collection must not pay for it
-    from swebench.harness.utils import load_swebench_dataset  # noqa: PLC0415
-    from swebench.task.repo import load_task  # noqa: PLC0415
+    return checked(read_task(demo / "tasks" / listed.instance_id), listed)
 
-    if listed.embedded:
-        row = load_task(demo / "tasks" / listed.instance_id)
-        return checked(row)
-    name = dataset or DATASETS[listed.set_name]
+
+_TEXTS = {
+    "patch": "gold.patch",
+    "test_patch": "test.patch",
+    "eval_script": "eval.sh",
+    "problem_statement": "problem_statement.md",
+}
+"""The columns that are files of their own in a task's folder, as swebench 5 lays it out (its `task/repo.py`)."""
+
+
+def read_task(folder: Path) -> dict[str, Any]:
+    """A task's folder in a task repo of swebench 5, as a row that is not checked yet.
+
+    swebench's own reader is the same in effect; importing it takes seconds, which every run would pay.
+
+    Raises:
+        InstanceError: it can't be read.
+    """
     try:
-        rows = load_swebench_dataset(name, "test", [listed.instance_id])
-    except (OSError, ValueError, KeyError) as error:
-        raise InstanceError(
-            f"{listed.instance_id}: its row could not be read from {name} ({type(error).__name__}: {error}). "
-            "With no way to the hub, give a file with the rows by --dataset."
-        ) from error
-    return checked(dict(rows[0]))
-
-
-def checked(row: dict[str, Any]) -> Instance:
-    """A row as an instance (raises InstanceError that names every fault)."""
-    name = row.get("instance_id", "a row without instance_id")
-    missing = sorted({"image", "eval_script", "log_parser", "eval_type"} - set(row))
-    if missing:
-        raise InstanceError(
-            f"{name}: the row has no {', '.join(missing)}: it is of the shape before swebench 5, which this "
-            "version can't judge. Give rows of the newer shape by --dataset."
-        )
-    try:
-        return Instance.model_validate(row)
-    except (ValidationError, json.JSONDecodeError) as error:
-        faults = error.errors() if isinstance(error, ValidationError) else [{"loc": (), "msg": str(error)}]
-        told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
-        raise InstanceError(f"{name}: {told}") from error
+        row = yaml.safe_load((folder / "task.yaml").read_text(encoding="utf-8"))
+        tests = json.loads((folder / "tests.json").read_text(encoding="utf-8"))
+        if not isinstance(row, dict) or not isinstance(tests, dict):
+            raise ValueError("task.yaml and tests.json must each hold a mapping")
+        # as bytes: what ends a line in a patch is part of it
+        texts = {column: (folder / name).read_bytes().decode() for column, name in _TEXTS.items()}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise InstanceError(f"{folder.name}: {error}") from error
+    hints = folder / "hints.md"
+    return {**row, **texts, "hints_text": hints.read_text("utf-8") if hints.is_file() else "", **tests}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,10 @@ _FILES = {
 }
 
 
+class ListError(ValueError):
+    """A file of ids can't be taken; the message tells of every line that is wrong."""
+
+
 @dataclass(frozen=True)
 class ListedInstance:
     """What is known of an instance without its row."""
@@ -34,6 +39,9 @@ class ListedInstance:
     repo: str
     base_commit: str | None
     """None where it is published with the dataset only."""
+    base_commit_from: str
+    """`published`: by the dataset or with results on it; `derived` or `unverified`: found in the repository's own
+    history, and no reason to refuse a row; empty: not known."""
     language_group: str
     set_name: str
     lite: bool = False
@@ -56,6 +64,39 @@ def listed_instances() -> tuple[ListedInstance, ...]:
     return tuple(instance for name in DATASETS for instance in _read(name))
 
 
+@cache
+def by_id() -> dict[str, ListedInstance]:
+    """All of them by their ids."""
+    return {listed.instance_id: listed for listed in listed_instances()}
+
+
+def read_instances(path: Path) -> frozenset[str]:
+    """The ids that a file lists: one a line, `#` begins a comment.
+
+    Raises:
+        ListError: it can't be read, is empty, or has ids twice or ids that no list has; all are in the message.
+    """
+    try:
+        lines = path.expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ListError(f"it can't be read: {error}") from error
+    known = by_id()
+    found: dict[str, int] = {}
+    faults = []
+    for number, line in enumerate(lines, 1):
+        name = line.partition("#")[0].strip()
+        if name in found:
+            faults.append(f"line {number}: {name} is in line {found[name]} already")
+        elif name and name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            faults.append(f"line {number}: there is no {name}" + (f"; the nearest is {near[0]}" if near else ""))
+        elif name:
+            found[name] = number
+    if faults or not found:
+        raise ListError("\n".join(faults) or "it lists no instance")
+    return frozenset(found)
+
+
 def _read(set_name: str) -> Iterator[ListedInstance]:
     with (LISTS / _FILES[set_name]).open(newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -63,6 +104,7 @@ def _read(set_name: str) -> Iterator[ListedInstance]:
                 row["instance_id"],
                 row["repo"],
                 row["base_commit"] or None,
+                row.get("base_commit_from", "published"),
                 row["language_group"],
                 set_name,
                 row.get("lite") == "lite",

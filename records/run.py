@@ -102,16 +102,37 @@ class RunDirectory:
             *_differences({name: claws[name] for name in shared}, shared, "claws."),
         ]
         if different:
-            raise RunError(
-                f"run {self.run_id} was made with other settings; take another --run-id, or give it what it had:\n"
-                + "\n".join(f"  {line}" for line in different)
-            )
+            raise RunError(_refusal(self.run_id, different))
         limits = held.get("limits")
         fresh = {**held, "claws": {**claws, **manifest["claws"]}, "limits": manifest["limits"]}
         if limits != manifest["limits"]:
             self.note_run("limits", before=limits, now=manifest["limits"])
         if fresh != held:
             write_json(self.manifest_path, fresh)
+
+    def add(self, part: str, entries: Mapping[str, Any]) -> None:
+        """Add entries to a part of the manifest; those that it has must be equal.
+
+        Args:
+            part: the part's name.
+            entries: by name.
+
+        Raises:
+            RunError: one differs; every difference is in the message.
+        """
+        held = json.loads(self.manifest_path.read_text())
+        known: dict[str, Any] = held.get(part, {})
+        shared = {name: value for name, value in entries.items() if name in known}
+        different = _differences({name: known[name] for name in shared}, shared, f"{part}.")
+        if different:
+            raise RunError(_refusal(self.run_id, different))
+        if set(entries) - set(known):
+            write_json(self.manifest_path, {**held, part: {**known, **entries}})
+
+    def part(self, name: str) -> dict[str, Any]:
+        """A part of the manifest, empty where it has none of that name."""
+        found: dict[str, Any] = json.loads(self.manifest_path.read_text()).get(name, {})
+        return found
 
     def case(self, claw: str, instance_id: str) -> CaseFolder:
         """The folder of a case."""
@@ -163,6 +184,15 @@ class RunDirectory:
 def now() -> str:
     """The time as it is written in records: UTC, ISO 8601."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _refusal(run_id: str, different: list[str]) -> str:
+    return "\n".join(
+        [
+            f"run {run_id} was made with other settings; take another --run-id, or give it what it had:",
+            *(f"  {line}" for line in different),
+        ]
+    )
 
 
 def _write_lines(path: Path, rows: list[str]) -> None:

@@ -226,10 +226,3 @@ class TestRows:
     def test_a_malformed_row_is_refused(self, changes: dict[str, object], said: str) -> None:
         with pytest.raises(InstanceError, match=said):
             checked(self.row(**changes))
-
-    def test_a_row_of_the_older_shape_says_so(self) -> None:
-        row = self.row()
-        for column in ("image", "eval_script", "log_parser", "eval_type"):
-            del row[column]
-        with pytest.raises(InstanceError, match="before swebench 5"):
-            checked(row)

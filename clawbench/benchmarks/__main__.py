@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from clawbench.bench import connect
-from clawbench.benchmarks import claws, export_time, history, overhead, relaying
+from clawbench.benchmarks import claws, collection, export_time, history, overhead, relaying
 from clawbench.outside import plugins_of_the_environment
 from clawbench.selection import know_claws
 
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Tab
     "export": export_time.run,
     "gateway": relaying.run,
     "claws": claws.run,
+    "collection": collection.run,
 }
 
 

@@ -1,0 +1,113 @@
+"""The Docker client that the official harness gets: the real one, but for what its containers are created with.
+
+It also runs in the environment of swebench 4, so it imports nothing but what that has too.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import docker
+from docker.models.containers import Container, ExecResult
+
+
+class HarnessClient:
+    """What the harness needs of a Docker client."""
+
+    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], image: str | None = None) -> None:
+        """Wrap a client.
+
+        Args:
+            client: of the engine.
+            labels: for containers.
+            image: taken instead of whichever the harness names; None leaves it its own.
+        """
+        self.images = client.images if image is None else _Images(client, image)
+        self.containers = _Containers(client, labels, image)
+        self.api = client.api
+
+
+class _Images:
+    """The engine's images, of which the harness needs one only: it builds, pulls and removes none."""
+
+    def __init__(self, client: docker.DockerClient, image: str) -> None:
+        self._images = client.images
+        self._image = image
+
+    def get(self, _: str) -> Any:
+        return self._images.get(self._image)
+
+
+class _Containers:
+    """The engine's containers, but for what creation adds."""
+
+    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], image: str | None) -> None:
+        self._containers = client.containers
+        self._labels = dict(labels)
+        self._image = image
+        self.created: list[str] = []
+
+    def create(self, **settings: Any) -> Any:
+        # without an init the harness waits 15 seconds for a container to stop; a proxy of the user's may carry a
+        # password
+        settings |= {"init": True, "labels": self._labels, "use_config_proxy": False}
+        if self._image is not None:
+            settings["image"] = self._image
+            settings.pop("platform", None)  # the image says what it is for
+        container = self._containers.create(**settings)
+        self.created.append(str(container.id))
+        return _Container(container)
+
+    def get(self, name: str) -> Any:
+        return self._containers.get(name)
+
+
+class _Container:
+    """A container whose commands' output is UTF-8: the harness decodes it strictly, also a diff of other text."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self.client = _Engine(container.client)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._container, name)
+
+    def exec_run(self, *arguments: Any, **settings: Any) -> ExecResult:
+        result = self._container.exec_run(*arguments, **settings)
+        if not isinstance(result.output, bytes):
+            return result
+        return ExecResult(result.exit_code, result.output.decode(errors="replace").encode())
+
+
+class _Engine:
+    """A container's way to its engine."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.api = _Api(client.api)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+class _Api:
+    """The engine's interface, with the output of the tests as UTF-8."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    def exec_start(self, *arguments: Any, **settings: Any) -> Any:
+        output = self._api.exec_start(*arguments, **settings)
+        return _readable(output) if settings.get("stream") else output
+
+
+def _readable(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    for chunk in chunks:
+        yield decoder.decode(chunk).encode()
+    yield decoder.decode(b"", final=True).encode()

@@ -1,0 +1,137 @@
+"""The rows of a run: read once, checked whole before anything is spent, and laid out so that a case reads its own.
+
+The controller takes the selected rows from their sources, one at a time, into a folder of the run; every worker
+reads single files there. So all of a run works on one state of a dataset, the hub is asked once, and nobody holds
+more than one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluation.instances import Instance, InstanceError, checked, load_instance
+from evaluation.lists import DATASETS, ListedInstance
+from evaluation.sources import Row, Source, open_source
+
+_SHOWN = 50
+
+
+@dataclass
+class Taken:
+    """What was taken of one set."""
+
+    source: Source
+    instances: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The repository and version of each, by id."""
+    is_older: bool = False
+    """Whether the rows are of the shape before swebench 5."""
+
+
+def read_row(folder: Path, instance_id: str) -> Instance:
+    """A row that `take_rows` laid out.
+
+    Raises:
+        InstanceError: it did not, or the file is damaged.
+    """
+    try:
+        return Instance.model_validate_json((folder / f"{instance_id}.json").read_bytes())
+    except (OSError, ValueError) as error:
+        raise InstanceError(f"{instance_id}: its row could not be read again: {error}") from error
+
+
+def take_rows(
+    selected: Iterable[ListedInstance],
+    *,
+    demo: Path,
+    into: Path,
+    dataset: str | None = None,
+    revisions: Mapping[str, str] | None = None,
+) -> dict[str, Taken]:
+    """Read and check the rows of instances; those of the real sets are laid out in a folder.
+
+    Args:
+        selected: from the instance lists.
+        demo: the embedded task repo, whose rows stay where they are.
+        into: the folder, made where it is missing.
+        dataset: where the rows of the real sets are instead of in their official dataset, see `open_source`.
+        revisions: by set, of datasets on the hub; what is not named is at its head.
+
+    Returns:
+        what was taken, by set; the embedded one is not among them.
+
+    Raises:
+        InstanceError: a source can't be read, or rows are missing, malformed, there twice or other than the
+            instance lists say. One error tells of all.
+    """
+    by_set: dict[str, dict[str, ListedInstance]] = {}
+    for listed in selected:
+        by_set.setdefault(listed.set_name, {})[listed.instance_id] = listed
+    faults: list[str] = []
+    for listed in by_set.pop("demo", {}).values():
+        try:
+            load_instance(listed, demo=demo)
+        except InstanceError as error:
+            faults.append(str(error))
+    taken: dict[str, Taken] = {}
+    into.mkdir(parents=True, exist_ok=True)
+    for name, wanted in by_set.items():
+        revision = (revisions or {}).get(name)
+        try:
+            taken[name] = Taken(open_source(dataset or DATASETS[name], revision))
+            faults += _take(wanted, taken[name], into)
+        except InstanceError as error:
+            faults.append(str(error))
+    if faults:
+        raise InstanceError(_all_of(faults))
+    return taken
+
+
+def _take(wanted: Mapping[str, ListedInstance], taken: Taken, into: Path) -> list[str]:
+    """Take the rows of one set; returns the faults."""
+    faults: list[str] = []
+    places: dict[str, str] = {}
+    older: set[bool] = set()
+    for row in taken.source.rows(wanted):
+        name = row.instance_id
+        if isinstance(name, str) and name in places:
+            faults.append(f"{row.place}: {name} is there already ({places[name]})")
+            continue
+        if isinstance(name, str):
+            places[name] = row.place
+        try:
+            instance = _checked(row, wanted)
+        except InstanceError as error:
+            faults.append(str(error))
+            continue
+        older.add(instance.is_older)
+        taken.instances[instance.instance_id] = (instance.repo, instance.version)
+        (into / f"{instance.instance_id}.json").write_text(instance.model_dump_json(), encoding="utf-8")
+    missing = [name for name in wanted if name not in places]
+    if missing:
+        faults.append(f"no such row in {taken.source.name}: {', '.join(missing)}")
+    if len(older) > 1:
+        faults.append(
+            f"{taken.source.name} has rows of swebench 5's shape and of the older one: two versions of the "
+            "harness would judge one set"
+        )
+    taken.is_older = older == {True}
+    return faults
+
+
+def _checked(row: Row, wanted: Mapping[str, ListedInstance]) -> Instance:
+    if row.values is None or row.fault:
+        raise InstanceError(f"{row.place}: {row.fault}")
+    try:
+        return checked(row.values, wanted[str(row.instance_id)])
+    except InstanceError as error:
+        raise InstanceError(f"{row.place}: {error}") from error
+
+
+def _all_of(faults: Collection[str]) -> str:
+    if len(faults) == 1:
+        return next(iter(faults))
+    shown = [f"  {fault}" for fault in list(faults)[:_SHOWN]]
+    more = [f"  and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+    return "\n".join([f"{len(faults)} faults in the rows, and nothing was started:", *shown, *more])

@@ -1,0 +1,262 @@
+"""Where rows come from: files, folders and the hub, each read row by row.
+
+Only rows that are asked for are ever held, one at a time: a `.jsonl` is read line by line, a `.json` (one array of
+rows) element by element, a `.parquet` batch by batch, and a saved dataset is mapped, not loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+from evaluation.instances import InstanceError, read_task
+
+SPLIT = "test"
+"""The split that the official datasets have their instances in."""
+
+_CHUNK = 1 << 20
+_BATCH = 16
+_SUFFIXES = (".parquet", ".jsonl", ".json")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as it was found."""
+
+    place: str
+    """Where, for messages, as in `rows.jsonl, line 3`."""
+    values: Mapping[str, Any] | None
+    """None where it is no row at all."""
+    fault: str = ""
+    """Why it is none."""
+
+    @property
+    def instance_id(self) -> object:
+        """What it says that it is the row of."""
+        return self.values.get("instance_id") if self.values is not None else None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows, at one state of them."""
+
+    name: str
+    """As it was asked for."""
+    path: Path
+    """The file or folder that has them."""
+    revision: str | None = None
+    """The commit, of a dataset on the hub."""
+
+    def rows(self, wanted: Collection[str]) -> Iterator[Row]:
+        """The rows of the wanted ids, and whatever else is there that is no row or has no id.
+
+        Raises:
+            InstanceError: the source can't be read.
+        """
+        try:
+            yield from _rows(self.path, frozenset(wanted))
+        except (OSError, ValueError) as error:
+            if isinstance(error, InstanceError):
+                raise
+            raise InstanceError(f"{self.name} can't be read as rows: {error}") from error
+
+
+def open_source(name: str, revision: str | None = None) -> Source:
+    """Find rows.
+
+    Args:
+        name: a `.json`, `.jsonl` or `.parquet` file, a folder (a dataset that `datasets` saved, a task repo of
+            swebench 5, or one with a file of the split `test`), else a dataset on the hub.
+        revision: of a dataset on the hub: a commit, branch or tag; None is its head. What it stands for is settled
+            once, here.
+
+    Raises:
+        InstanceError: it is not there, or the hub does not answer and its cache on this machine has it not.
+    """
+    path = Path(name).expanduser()
+    if path.exists():
+        if revision is not None:
+            raise InstanceError(f"{name} is on this machine and has no revisions: leave out --dataset-revision")
+        return Source(name, path)
+    if path.is_absolute() or path.suffix in _SUFFIXES or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise InstanceError(
+            f"{name}: there is no such file or folder, and no dataset on the hub is named like this"
+        )
+    return _from_hub(name, revision)
+
+
+def digest(name: str) -> str | None:
+    """The digest of rows on this machine, over all files of a folder; None where the name is none of a path."""
+    if not name:
+        return None
+    path = Path(name).expanduser()
+    if path.is_file():
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    if not path.is_dir():
+        return None
+    whole = sha256()
+    for file_path in sorted(found for found in path.rglob("*") if found.is_file()):
+        if ".git" in file_path.relative_to(path).parts:
+            continue
+        with file_path.open("rb") as file:
+            whole.update(f"{file_path.relative_to(path)}\0{file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def _from_hub(name: str, revision: str | None) -> Source:
+    # seconds to import, and only who asks the hub pays for it
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+    from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415
+
+    patterns = [f"*{SPLIT}{rest}{suffix}" for rest in ("", "-*") for suffix in _SUFFIXES]
+    try:
+        folder = Path(snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=patterns))
+    except (OSError, ValueError, HfHubHTTPError) as error:
+        at = f" at {revision}" if revision else ""
+        why = str(error).strip().partition("\n")[0]
+        raise InstanceError(
+            f"the rows of {name}{at} can't be had from the hub ({type(error).__name__}: {why}). Without a way to "
+            "it, give the rows by --dataset: a .json, .jsonl or .parquet file, a saved dataset's folder or a task "
+            "repo."
+        ) from error
+    return Source(name, folder, folder.name)
+
+
+def _rows(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+    if path.is_file():
+        yield from _rows_of_file(path, wanted)
+    elif (path / "tasks").is_dir():
+        yield from _task_repo(path / "tasks", wanted)
+    elif any((path / name).is_file() for name in ("state.json", "dataset_dict.json")):
+        yield from _saved_dataset(path, wanted)
+    elif (path / SPLIT / "state.json").is_file():
+        yield from _saved_dataset(path / SPLIT, wanted)
+    else:
+        files = [
+            found
+            for found in sorted(path.rglob("*"))
+            if found.suffix in _SUFFIXES and re.fullmatch(rf"{SPLIT}(-.*)?", found.stem)
+        ]
+        if not files:
+            raise ValueError(
+                f"it is neither a saved dataset nor a task repo, and has no file of the split {SPLIT}"
+            )
+        for file in files:
+            yield from _rows_of_file(file, wanted)
+
+
+def _rows_of_file(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+    if path.suffix == ".jsonl":
+        found = _json_lines(path)
+    elif path.suffix == ".json":
+        found = _json_array(path)
+    elif path.suffix == ".parquet":
+        found = _parquet(path, wanted)
+    else:
+        raise ValueError(f"a file of rows ends in one of {', '.join(_SUFFIXES)}")
+    for row in found:
+        # what names no instance may be the row that is missing, so it is told
+        if not isinstance(row.instance_id, str) or row.instance_id in wanted:
+            yield row
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _row(f"{path.name}, line {number}", line)
+
+
+def _row(place: str, text: bytes) -> Row:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        return Row(place, None, f"bad JSON: {error}")
+    return _as_row(place, value)
+
+
+def _as_row(place: str, value: object) -> Row:
+    if not isinstance(value, dict):
+        return Row(place, None, f"a row must be a mapping, this is a {type(value).__name__}")
+    if not isinstance(value.get("instance_id"), str):
+        return Row(place, value, "it has no instance_id")
+    return Row(place, value)
+
+
+def _json_array(path: Path) -> Iterator[Row]:
+    """The elements of an array, of which one and the rest of a chunk are held at a time."""
+    decoder = json.JSONDecoder()
+    number, ahead, chunk = 0, "", _CHUNK
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        ahead = file.read(chunk).lstrip()
+        if not ahead.startswith("["):
+            raise ValueError("a .json file of rows must hold one array of them")
+        ahead = ahead[1:]
+        while True:
+            ahead = ahead.lstrip(" \t\r\n,")
+            if ahead.startswith("]"):
+                return
+            try:
+                # a number at the end of a chunk could go on, and is no row anyway
+                value, end = decoder.raw_decode(ahead)
+            except ValueError as error:
+                more = file.read(chunk)
+                if not more:
+                    raise ValueError(f"{path.name}, element {number + 1}: bad JSON: {error}") from error
+                ahead, chunk = ahead + more, chunk * 2  # twice as much each time keeps a long row's cost in bounds
+                continue
+            number, ahead, chunk = number + 1, ahead[end:], _CHUNK
+            yield _as_row(f"{path.name}, element {number}", value)
+
+
+def _parquet(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+    from pyarrow import ArrowException  # noqa: PLC0415 - a tenth of a second, and most runs read none
+    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
+
+    try:
+        with ParquetFile(path) as file:
+            if "instance_id" not in file.schema_arrow.names:
+                raise ValueError(f"{path.name} has no column instance_id")
+            first = 0
+            for batch in file.iter_batches(batch_size=_BATCH):
+                for at, name in enumerate(batch.column("instance_id").to_pylist()):
+                    if not isinstance(name, str) or name in wanted:
+                        yield _as_row(f"{path.name}, row {first + at + 1}", batch.slice(at, 1).to_pylist()[0])
+                first += batch.num_rows
+    except ArrowException as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
+def _saved_dataset(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+    from datasets import DatasetDict, load_from_disk  # noqa: PLC0415 - seconds to import
+
+    saved = load_from_disk(str(path))
+    if isinstance(saved, DatasetDict):
+        if SPLIT not in saved:
+            raise ValueError(f"it has no split {SPLIT}, only {', '.join(map(str, saved))}")
+        saved = saved[SPLIT]
+    if "instance_id" not in saved.column_names:
+        raise ValueError("it has no column instance_id")
+    for number, name in enumerate(saved["instance_id"]):
+        if not isinstance(name, str) or name in wanted:
+            yield _as_row(f"{path.name}, row {number + 1}", saved[number])
+
+
+def _task_repo(tasks: Path, wanted: frozenset[str]) -> Iterator[Row]:
+    for name in sorted(wanted):
+        if (tasks / name).is_dir():
+            place = f"tasks/{name}"
+            try:
+                row = read_task(tasks / name)
+            except InstanceError as error:
+                yield Row(place, {"instance_id": name}, str(error))
+                continue
+            said = row.get("instance_id")
+            fault = "" if said == name else f"its instance_id is {said!r}"
+            yield Row(place, {**row, "instance_id": name}, fault)

@@ -1,0 +1,244 @@
+"""The harness before swebench 5, in an environment of its own: real verdicts on rows of the older shape.
+
+It knows its own repositories only, so a row here has the name and version of one of them, and with these goes the
+harness's own script for it. What is in the image is an embedded task: that script, written for an image with
+conda, finds there what it needs to run the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import docker
+import pytest
+
+from adapters.runtimes import default_home
+from demo.images import TASK_REPO, ensure_image, image_name
+from evaluation import harness4
+from evaluation.harness import EvaluationError, Judgement, harness_version, judge
+from evaluation.harness4 import HarnessMissingError
+from evaluation.instances import NEWER_COLUMNS, Instance, checked, load_instance
+from evaluation.lists import by_id
+from evaluation.outcomes import Verdict
+from workspace.owner import labels
+from workspace.prepare import PreparedImage, prepare
+from workspace.running import ended_from_within
+
+TASK = "demo__cronspan-118"
+ID = "pallets__flask-118"
+RUN = "test-harness4"
+
+
+def _environment() -> harness4.Environment | None:
+    try:
+        return harness4.find(default_home())
+    except HarnessMissingError:
+        return None
+
+
+needs_swebench4 = pytest.mark.skipif(
+    _environment() is None, reason="no swebench 4.1: run `clawbench install swebench4`, or set SWEBENCH_VENV"
+)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[docker.DockerClient]:
+    connected = docker.from_env()
+    yield connected
+    connected.close()
+
+
+@pytest.fixture(scope="module")
+def row() -> Instance:
+    embedded = load_instance(by_id()[TASK], demo=TASK_REPO)
+    older = {name: value for name, value in embedded.model_dump().items() if name not in NEWER_COLUMNS}
+    # the script runs the test files of the test patch, and no others
+    kept = [test for test in embedded.PASS_TO_PASS if test.startswith("tests/test_schedule.py")]
+    return checked(
+        older | {"instance_id": ID, "repo": "pallets/flask", "version": "2.0", "PASS_TO_PASS": kept},
+    )
+
+
+@pytest.fixture(scope="module")
+def prepared(client: docker.DockerClient, row: Instance) -> PreparedImage:
+    ensure_image(client, TASK, cache=default_home(), say=print)
+    return prepare(
+        client,
+        image_name(TASK),
+        instance_id=TASK,
+        base_commit=row.base_commit,
+        locks=default_home() / "locks",
+        labels=labels(RUN),
+        say=print,
+    )
+
+
+NOTHING = "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n"
+BINARY_OUTPUT = (
+    "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n+++ b/conftest.py\n"
+    '@@ -0,0 +1,2 @@\n+import os\n+os.write(2, b"\\xff\\xfe\\n")\n'
+)
+
+
+@needs_swebench4
+@pytest.mark.docker
+class TestJudge:
+    @pytest.fixture
+    def verdict_on(
+        self, client: docker.DockerClient, row: Instance, prepared: PreparedImage, tmp_path: Path
+    ) -> Callable[..., Judgement]:
+        def call(patch: str, timeout: float = 300, image: str = prepared.evaluation) -> Judgement:
+            return judge(
+                row,
+                patch,
+                client=client,
+                image=image,
+                model_name="claw/model",
+                timeout=timeout,
+                folder=tmp_path / "evaluation",
+                labels=labels(RUN),
+                ended_from_within=partial(ended_from_within, client),
+                home=default_home(),
+            )
+
+        return call
+
+    def test_gold_resolves_and_the_harness_logs_are_kept(self, verdict_on, row, client, tmp_path) -> None:
+        images = {image.id for image in client.images.list(all=True)}
+        assert verdict_on(row.patch).verdict is Verdict.RESOLVED
+        kept = {path.name for path in (tmp_path / "evaluation").iterdir()}
+        assert {"report.json", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh"} <= kept
+        assert images <= {image.id for image in client.images.list(all=True)}, "it removed an image"
+        assert not client.containers.list(all=True, filters={"label": f"clawbench.run={RUN}"})
+
+    def test_an_edit_that_fixes_nothing_is_unresolved_and_names_the_tests(self, verdict_on, row) -> None:
+        judgement = verdict_on(NOTHING)
+        assert judgement.verdict is Verdict.UNRESOLVED
+        assert set(judgement.failing_tests) == set(row.FAIL_TO_PASS)
+
+    def test_garbage_is_apply_failed_with_the_reason(self, verdict_on) -> None:
+        judgement = verdict_on("this is no patch\n")
+        assert judgement.verdict is Verdict.APPLY_FAILED
+        assert judgement.detail
+
+    def test_output_that_is_not_utf_8_is_judged_as_any_other(self, verdict_on, row) -> None:
+        assert verdict_on(row.patch + BINARY_OUTPUT).verdict is Verdict.RESOLVED
+        assert verdict_on(BINARY_OUTPUT).verdict is Verdict.UNRESOLVED
+
+    def test_tests_without_end_are_unresolved_at_their_time(self, verdict_on) -> None:
+        endless = BINARY_OUTPUT.replace("+import os\n", "+import time\n").replace(
+            'os.write(2, b"\\xff\\xfe\\n")', "time.sleep(600)"
+        )
+        judgement = verdict_on(endless, timeout=8)
+        assert judgement.verdict is Verdict.UNRESOLVED
+        assert judgement.detail == "the tests did not end in time"
+
+    def test_tests_that_end_their_own_container_have_not_passed(self, verdict_on) -> None:
+        fatal = BINARY_OUTPUT.replace('os.write(2, b"\\xff\\xfe\\n")', 'os.system("kill -9 -1")')
+        judgement = verdict_on(fatal)
+        assert judgement.verdict is Verdict.UNRESOLVED
+        assert judgement.detail == "the tests ended their own container"
+
+    def test_a_missing_image_is_no_verdict(self, verdict_on, row) -> None:
+        with pytest.raises(EvaluationError, match="no verdict"):
+            verdict_on(row.patch, image="clawbench-evaluation:there-is-no-such-image")
+
+    def test_a_case_that_is_killed_leaves_a_container_that_is_known_by_its_label(
+        self, client, row, prepared, tmp_path
+    ) -> None:
+        endless = BINARY_OUTPUT.replace('os.write(2, b"\\xff\\xfe\\n")', "__import__('time').sleep(600)")
+        program = (
+            "import docker, json, sys; from pathlib import Path; from evaluation.harness import judge;"
+            "from evaluation.instances import Instance; told = json.load(sys.stdin);"
+            "judge(Instance.model_validate(told['row']), told['patch'], client=docker.from_env(),"
+            "image=told['image'], model_name='m', timeout=600, folder=Path(told['folder']),"
+            "labels=told['labels'], ended_from_within=lambda *_: False, home=Path(told['home']))"
+        )
+        told = Instance.model_dump_json(row), endless, prepared.evaluation, str(tmp_path / "evaluation")
+        marks = labels(f"{RUN}-killed")
+        text = (
+            f'{{"row": {told[0]}, "patch": {_json(told[1])}, "image": "{told[2]}", "folder": "{told[3]}", '
+            f'"labels": {_json(marks)}, "home": "{default_home()}"}}'
+        )
+        process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        process.stdin.write(text)
+        process.stdin.close()
+        mine = {"label": f"clawbench.run={RUN}-killed"}
+        try:
+            deadline = time.monotonic() + 120
+            while not client.containers.list(filters=mine):
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.2)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        children = _children_with(str(tmp_path), f"{RUN}-killed")
+        left = client.containers.list(all=True, filters=mine)
+        for container in left:
+            container.remove(force=True)
+        assert left
+        assert not children, "the harness went on without the one who asked"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value)
+
+
+def _children_with(*_: str) -> list[str]:
+    """Processes of the script that outlive those who started them; they are given a moment to end."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = [path.name for path in Path("/proc").glob("[0-9]*") if _is_orphaned_script(path)]
+        if not found:
+            return []
+        time.sleep(0.2)
+    return found
+
+
+def _is_orphaned_script(process: Path) -> bool:
+    try:
+        if b"harness4_script.py" not in (process / "cmdline").read_bytes():
+            return False
+        return (process / "status").read_text().partition("PPid:\t")[2].split()[0] == "1"
+    except OSError:
+        return False
+
+
+@needs_swebench4
+def test_rows_that_the_harness_does_not_know_are_told(row: Instance) -> None:
+    environment = harness4.find(default_home())
+    rows = {"a": ("pallets/flask", "2.0"), "b": ("pallets/flask", "0.0.0"), "c": ("demo/cronspan", "1.4")}
+    assert harness4.unknown(rows, environment) == ["b", "c"]
+
+
+@needs_swebench4
+def test_the_number_is_attributed_to_the_harness_that_judged(row: Instance) -> None:
+    assert harness_version(row, default_home()).startswith("swebench 4.1.")
+    assert harness_version().startswith("swebench 5.")
+
+
+def test_without_an_environment_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("SWEBENCH_VENV", raising=False)
+    with pytest.raises(HarnessMissingError, match="clawbench install swebench4"):
+        harness4.find(tmp_path)
+
+
+def test_a_variable_that_names_no_such_environment_is_told(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("SWEBENCH_VENV", str(tmp_path))
+    with pytest.raises(HarnessMissingError, match="no bin/python"):
+        harness4.find(tmp_path)
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    (packages / "swebench-3.0.0.dist-info").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    with pytest.raises(HarnessMissingError, match=r"swebench 3\.0\.0"):
+        harness4.find(tmp_path)

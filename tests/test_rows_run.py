@@ -1,0 +1,94 @@
+"""Runs on rows that look like official ones, from each format and in both generations.
+
+The images of the real instances are not to be had everywhere, so an embedded task's image stands under the name of
+a real instance whose base commit is not known, and the row is that task's under the instance's id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from bench_run import run_bench
+from rows_world import FORMATS, as_json_lines, as_task_repo, made_up, older
+
+from adapters.registry import installed
+from adapters.runtimes import default_home
+from demo.images import TASK_REPO, ensure_image, image_name
+from evaluation import harness4
+from evaluation.harness4 import HarnessMissingError
+from evaluation.instances import load_instance
+from evaluation.lists import by_id
+
+TASK = "demo__cronspan-118"
+ID = "gin-gonic__gin-4003"
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot"),
+]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[docker.DockerClient]:
+    connected = docker.from_env()
+    yield connected
+    connected.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def image(client: docker.DockerClient) -> Iterator[None]:
+    """The task's image under the instance's name; all that is made of it under that name goes again."""
+    assert not by_id()[ID].base_commit
+    ensure_image(client, TASK, cache=default_home(), say=print)
+    client.images.get(image_name(TASK)).tag(f"sweb.eval.x86_64.{ID}", "latest")
+    yield
+    for found in client.images.list():
+        for tag in found.tags:
+            if ID in tag:
+                client.images.remove(tag)
+
+
+@pytest.fixture(scope="module")
+def row() -> dict[str, Any]:
+    """The task's row under the instance's id."""
+    task = load_instance(by_id()[TASK], demo=TASK_REPO).model_dump(mode="json")
+    tests = {name: json.dumps(task[name]) for name in ("FAIL_TO_PASS", "PASS_TO_PASS")}
+    names = ("base_commit", "problem_statement", "patch", "test_patch", "eval_script", "log_parser", "eval_type")
+    return made_up(by_id()[ID], version="4003", **{name: task[name] for name in names}) | tests
+
+
+@pytest.mark.parametrize("write", [*FORMATS, as_task_repo])
+def test_rows_of_swebench_5(write: Callable[..., Path], row: dict[str, Any], tmp_path: Path) -> None:
+    other = row | {"instance_id": "axios__axios-4731"}
+    run = run_bench(tmp_path, "rows", "-k", f"nanobot and {ID}", f"--dataset={write([other, row], tmp_path)}")
+    assert run.outcomes() == {ID: "resolved"}, run.output
+    case = json.loads((run.case_folder(ID) / "manifest.json").read_text())
+    assert case["harness"].startswith("swebench 5.")
+    assert case["base_commit"] == row["base_commit"]
+
+
+def test_rows_before_swebench_5(row: dict[str, Any], tmp_path: Path) -> None:
+    try:
+        version = harness4.find(default_home()).harness
+    except HarnessMissingError as error:
+        pytest.skip(str(error))
+    path = as_json_lines([older(row)], tmp_path)
+    run = run_bench(tmp_path, "rows", "-n1", "-k", f"nanobot and {ID}", f"--dataset={path}")
+    # that version's own script for the repository runs Go tests, and the image has no Go
+    assert run.outcomes() == {ID: "unresolved"}, run.output
+    assert json.loads((run.case_folder(ID) / "manifest.json").read_text())["harness"] == version
+    assert json.loads((run.folder / "manifest.json").read_text())["rows"]["multilingual"]["harness"] == version
+    assert "go test" in (run.case_folder(ID) / "evaluation" / "test_output.txt").read_text()
+
+
+def test_rows_that_the_older_harness_does_not_know_end_the_command(row: dict[str, Any], tmp_path: Path) -> None:
+    path = as_json_lines([older(row) | {"version": "0"}], tmp_path)
+    run = run_bench(tmp_path, "rows", "-k", f"nanobot and {ID}", f"--dataset={path}")
+    assert run.exit_code == 4
+    assert "swebench4" in run.output or "knows neither" in run.output
+    assert not (run.folder / "state.jsonl").exists()
