@@ -6,11 +6,16 @@ It also runs in the environment of swebench 4, so it imports nothing but what th
 from __future__ import annotations
 
 import codecs
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import docker
+from docker.errors import APIError
 from docker.models.containers import Container, ExecResult
+
+_NOT_RUN = frozenset({126, 127, 128})
+"""Exit codes of a command that could not be started, or could not start another."""
 
 
 class HarnessClient:
@@ -65,7 +70,11 @@ class _Containers:
 
 
 class _Container:
-    """A container whose commands' output is UTF-8: the harness decodes it strictly, also a diff of other text."""
+    """A container whose commands' output is UTF-8: the harness decodes it strictly, also a diff of other text.
+
+    A command that can't be run because the container is about to end raises, as it does in one that has ended: the
+    engine may answer with the failure's text as if it were the command's.
+    """
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -78,7 +87,17 @@ class _Container:
         result = self._container.exec_run(*arguments, **settings)
         if not isinstance(result.output, bytes):
             return result
+        if result.exit_code in _NOT_RUN and self._is_ending():
+            raise APIError(f"the container has ended: {result.output.decode(errors='replace').strip()}")
         return ExecResult(result.exit_code, result.output.decode(errors="replace").encode())
+
+    def _is_ending(self) -> bool:
+        for _ in range(10):  # the engine knows of an end a moment after the processes in it do
+            self._container.reload()
+            if self._container.status != "running":
+                return True
+            time.sleep(0.1)
+        return False
 
 
 class _Engine:
