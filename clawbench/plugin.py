@@ -203,7 +203,8 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
     try:
         if session.settings.recordings is not None:
             require_recordings(session.settings.recordings, selected)
-        session.take_rows({listed for _, listed in selected})
+        if selected:
+            session.take_rows({listed for _, listed in selected})
     except (RecordingError, InstanceError, EvaluationError, RunError) as error:
         raise pytest.UsageError(str(error)) from error
 
