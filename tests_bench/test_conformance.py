@@ -189,6 +189,7 @@ def test_no_key_host_name_or_host_path(lab: Laboratory, evidence: list[str]) -> 
     for run in (PLAIN, EDITED):
         found = sections(done(lab, run).seen)
         require("end" in found, "the container could not be searched")
+        require(found["processes"] == ["seen"], "what the processes were told could not be kept")
         require(not found["found"], f"in the container: {', '.join(found['found'][:5])}")
     for run in (PLAIN, EDITED, HUNG_MODEL, *FAILING):
         folder = lab.finished(run).folder

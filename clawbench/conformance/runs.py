@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clawbench.conformance.repository import EDITS, edit_command
+from clawbench.conformance.watching import PROCESSES
 from gateway.behaviours.base import run_script
 from workspace.prepare import WORKDIR
 
@@ -59,8 +60,9 @@ class Run:
 
 
 def _mark(name: str) -> str:
-    """A command that leaves a run's token where another run would find it, and takes a moment."""
-    text = f"echo token-of-{name}-run | tee /tmp/token-of-run; cat /tmp/token-of-run; sleep 2"
+    """A command that leaves a run's token where another run would find it, and notes the processes."""
+    text = f"echo token-of-{name}-run | tee /tmp/token-of-run; cat /tmp/token-of-run; sleep 2\n"
+    text += f"cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline > {PROCESSES} 2>/dev/null; true"
     return run_script(text)
 
 
