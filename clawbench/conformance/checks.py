@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from adapters.base import CommandResult
 from clawbench.conformance import evidence as read
 from clawbench.conformance.finished import Finished
 from clawbench.conformance.laboratory import Laboratory
@@ -77,18 +75,3 @@ def is_saved(run: Finished) -> None:
     require(run.session, "no session was saved")
     require(EDIT[0].encode() in run.session, "the tool call is not in the session")
     require(run.usage["gateway"]["turns"] > 0, "no turns were counted")
-
-
-class NoShell:
-    """A container that nothing must be run in."""
-
-    def run(self, *_arguments: Any, **_options: Any) -> CommandResult:
-        """Fail: the claw was run."""
-        pytest.fail("the claw was run with it", pytrace=False)
-
-    def put(self, *_arguments: Any, **_options: Any) -> None:
-        """Take files and forget them."""
-
-    def fetch(self, *_arguments: Any, **_options: Any) -> list[Path]:
-        """There is nothing."""
-        return []

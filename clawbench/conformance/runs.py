@@ -42,6 +42,8 @@ class Run:
     commands: tuple[str, ...] = ()
     prompt_size: int = 2000
     """Bytes."""
+    prompt_end: str = ""
+    """What comes after those."""
     max_turns: int = 40
     is_short: bool = False
     """Whether its budget is small: some multiple of what the claw takes for a plain task."""
@@ -79,6 +81,7 @@ EDITED = Run(
     has_edits_repository=True,
 )
 LONG = Run("long", "noop", prompt_size=200 << 10)
+NUL = Run("nul", "noop", prompt_end="\0")
 ENDLESS = Run("endless", "loop", max_turns=TURNS)
 HUNG_MODEL = Run("hung-model", "stall", (_EDIT,), is_short=True)
 HUNG_TOOL = Run("hung-tool", "commands", (_EDIT, "sleep 1000"), is_short=True)
@@ -91,5 +94,6 @@ BATCHES: tuple[tuple[Run, ...], ...] = (
     (PLAIN, EDITED),
     (LONG, ENDLESS, RECOVERING, STRAY, BARE_IMAGE, HUNG_MODEL, HUNG_TOOL),
     FAILING,
+    (NUL,),
 )
 """What is run at the same time, in this order."""
