@@ -16,9 +16,10 @@ help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
 		|| sed -nE 's/^([a-z]+):.*## (.*)/  make \1  \2/p' $(firstword $(MAKEFILE_LIST))
 
+# `install all` ends with 1 where a claw can't be had, which it says: the others are run all the same
 demo: ## the real claw over the embedded task set, from whatever state the machine is in
 	@scripts/setup.sh docker venv
-	@.venv/bin/clawbench install $(CLAW)
+	@.venv/bin/clawbench install $(CLAW) || [ "$(CLAW) $$?" = "all 1" ]
 	@.venv/bin/pytest -n $(N) -m demo $(if $(filter all,$(CLAW)),,-k $(CLAW)) --model $(MODEL) $(PYTEST_ARGS)
 
 test: ## the suite's own tests

@@ -113,7 +113,8 @@ def claws(plugins: Plugins = None) -> None:
     """List the claws, those of plugins too: version, where each was found, and how to get what is missing."""
     with _told():
         know_claws(plugins_of_the_environment(plugins or ()))
-    table = Table("claw", "version", "found by", "where, or how to get it", box=None, pad_edge=False)
+    table = Table("claw", "version", "found by", box=None, pad_edge=False)
+    table.add_column("where, or how to get it", overflow="fold")
     for name in registry.claws():
         try:
             runtime = registry.adapter(name).runtime()

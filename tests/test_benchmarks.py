@@ -69,11 +69,13 @@ def test_a_container_that_has_ended_has_no_counts(container: Container) -> None:
 def test_a_claw_has_a_row(client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claws, "installed", lambda name: name == "generic")
     monkeypatch.setattr(claws, "ROUNDS", 1)
-    table = claws.run(client, print)
+    said: list[str] = []
+    table = claws.run(client, said.append)
     claw, _version, *numbers, share = [next(iter(column.cells)) for column in table.columns]
     assert claw == "generic"
     assert all(float(str(number)) > 0 for number in numbers)
     assert 0 < int(str(share).rstrip("%")) < 100
+    assert "nanobot is not installed, and left out" in said
 
 
 def test_a_benchmark_that_there_is_not_is_told(capsys: pytest.CaptureFixture[str]) -> None:

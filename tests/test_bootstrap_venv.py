@@ -61,6 +61,31 @@ def test_make_alone_lists_its_commands() -> None:
         assert f"make {command}" in listed
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
+@pytest.mark.parametrize(
+    ("claw", "install", "demo", "code"),
+    [("all", 0, 0, 0), ("all", 1, 0, 0), ("all", 1, 1, 2), ("all", 2, 0, 2), ("nanobot", 1, 0, 2)],
+)
+def test_the_demo_of_all_claws_runs_those_that_there_are(
+    tmp_path: Path, claw: str, install: int, demo: int, code: int
+) -> None:
+    """1 is what `clawbench install all` ends with where it could not get one of them."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    commands = {"scripts/setup.sh": 0, ".venv/bin/clawbench": install, ".venv/bin/pytest": demo}
+    for name, ends_with in commands.items():
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f'#!/bin/sh\necho "{program.name} $*"\nexit {ends_with}\n')
+        program.chmod(0o755)
+    ended = subprocess.run(
+        ["make", "-C", str(tmp_path), "demo", f"CLAW={claw}"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == code, ended
+    assert ("pytest -n 2 -m demo --model scripted:oracle" in ended.stdout.replace("  ", " ")) == (
+        claw == "all" and install < 2
+    )
+
+
 def test_every_dependency_is_locked() -> None:
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     pins = [line.split(";")[0].strip() for line in lines if line and not line.startswith((" ", "#"))]

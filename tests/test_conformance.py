@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bench_run import run_bench
 from typer.testing import CliRunner
 
 from clawbench.cli import app
 from clawbench.conformance.prompts import hard_prompt
 from clawbench.conformance.repository import EDITS, START, own_files
 from clawbench.conformance.table import Cell, keep, load, page, table_lines
-from clawbench.conformance.watching import sections
+from clawbench.conformance.watching import PROCESSES, sections
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,6 +47,42 @@ def test_hard_prompts_have_their_size_and_every_plane(size: int) -> None:
     assert text.startswith("-")
     assert "the-token" in text
     assert {ord(letter) >> 16 for letter in text} == set(range(17))
+
+
+UNFAIR = """
+import os
+
+def create_agent(self, shell, task):
+    shell.put(base.STATE_DIR, {"agent.py": AGENT, "prompt": task.prompt.strip().encode()})
+    shell.put("/opt/left", {"key": os.environ["OPENAI_API_KEY"].encode()})
+
+def send_task(self, shell, task):
+    command = ["python3", "-I", f"{base.STATE_DIR}/agent.py", task.base_url, task.model, str(task.max_turns)]
+    key = {"KEY": os.environ["OPENAI_API_KEY"]}
+    return shell.run(command, timeout=2 * task.timeout, workdir=task.workdir, environment=key)
+
+ToyClaw.create_agent, ToyClaw.send_task = create_agent, send_task
+"""
+"""What makes the claw of docs/adding-a-claw.md unfair in ways that its patches do not show."""
+
+
+@pytest.mark.docker
+def test_an_adapter_that_is_unfair_is_found_out(tmp_path: Path) -> None:
+    """Keys in a process and beside the usual folders, a prompt without its last line's end, a doubled budget."""
+    [example] = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/adding-a-claw.md").read_text(), re.M | re.S)
+    (tmp_path / "toyclaw.py").write_text(example + UNFAIR)
+    asked = "toyclaw and (no_key or 64_kib or hung_model or declared_ones or nul)"
+    run = run_bench(tmp_path, "toy", "-p", "toyclaw", "-m", "conformance", "-k", asked, PYTHONPATH=str(tmp_path))
+    cells = {cell["requirement"]: cell for cell in json.loads((run.folder / "conformance.json").read_text())}
+    whole, tools, late, nul, keys = (
+        next(cell for requirement, cell in cells.items() if word in requirement)
+        for word in ("64 KiB", "declared ones", "model that hangs", "NUL", "No key")
+    )
+    results = [cell["result"] for cell in (whole, tools, late, nul, keys)]
+    assert results == ["limit", "passes", "FAILS", "FAILS", "FAILS"], cells
+    assert "blanks" in whole["evidence"]
+    assert "its budget was" in late["evidence"]
+    assert {"/opt/left/key", PROCESSES} <= set(re.findall(r"/[^ ,]+", keys["evidence"]))
 
 
 def test_edits_do_what_they_say_they_leave(tmp_path: Path) -> None:

@@ -74,6 +74,17 @@ def test_an_install_is_found_and_a_second_one_has_nothing_to_do(home: Path, whee
     assert "already" in said[0]
 
 
+def test_the_list_of_claws_tells_the_whole_place(
+    home: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is longer than a narrow terminal's column, as in a pipe."""
+    far = tmp_path / ("far-" * 30) / "home"
+    monkeypatch.setenv("CLAWBENCH_HOME", str(far))
+    install("nanobot", lambda _: None, far)
+    listed = CliRunner().invoke(app, ["claws"], env={"COLUMNS": "80"}).output
+    assert str(far / "nanobot") in "".join(listed.split())
+
+
 def test_a_standalone_python_compiles_what_it_will_run(
     home: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

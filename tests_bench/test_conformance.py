@@ -2,9 +2,8 @@
 
 import pytest
 
-from adapters.base import BadOptionError, Task
 from clawbench.conformance import evidence as read
-from clawbench.conformance.checks import NoShell, arrives, done, ends_in_time, has_edit, is_saved, limit, require
+from clawbench.conformance.checks import arrives, done, ends_in_time, has_edit, is_saved, limit, require
 from clawbench.conformance.laboratory import Laboratory
 from clawbench.conformance.repository import EDITS, expected_edits, own_files
 from clawbench.conformance.runs import (
@@ -16,6 +15,7 @@ from clawbench.conformance.runs import (
     HUNG_MODEL,
     HUNG_TOOL,
     LONG,
+    NUL,
     PLAIN,
     RECOVERING,
     STRAY,
@@ -88,14 +88,10 @@ def test_a_prompt_of_200_kib_arrives_whole(lab: Laboratory) -> None:
 
 def test_a_nul_is_refused(lab: Laboratory, evidence: list[str]) -> None:
     """A prompt with a NUL is refused with a clear error."""
-    task = Task("before\0after", "/testbed", "http://127.0.0.1:1/v1", "m", 10.0, 1)
-    try:
-        lab.adapter.send_task(NoShell(), task)
-    except BadOptionError as error:
-        require("NUL" in str(error), f"the error does not say so: {error}")
-        evidence.append(str(error))
-    else:
-        require(False, "it was taken")
+    found = lab.finished(NUL)
+    require(found.refused, "it was taken")
+    require("NUL" in found.refused, f"the error does not say so: {found.refused}")
+    evidence.append(found.refused)
 
 
 # -- what it is told --------------------------------------------------------------------------------------------
@@ -189,6 +185,7 @@ def test_no_key_host_name_or_host_path(lab: Laboratory, evidence: list[str]) -> 
     for run in (PLAIN, EDITED):
         found = sections(done(lab, run).seen)
         require("end" in found, "the container could not be searched")
+        require(found["processes"] == ["seen"], "what the processes were told could not be kept")
         require(not found["found"], f"in the container: {', '.join(found['found'][:5])}")
     for run in (PLAIN, EDITED, HUNG_MODEL, *FAILING):
         folder = lab.finished(run).folder

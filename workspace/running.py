@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
 from workspace.archive import client_of, open_archive
+from workspace.command_output import run_execution
 from workspace.errors import WorkspaceError
 from workspace.prepare import WORKDIR, put_files
 
@@ -93,7 +93,7 @@ class Workspace:
             except APIError as error:
                 raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
             stack.enter_context(self._deadline(timeout, extra))
-            stdout, stderr = _collect(api.exec_start(execution, stream=True, demux=True), sinks)
+            stdout, stderr = run_execution(api, execution, sinks)
         seconds = time.monotonic() - began
         if self._ended.is_set():
             self._wait_until_ended()
@@ -223,18 +223,3 @@ def ended_from_within(client: docker.DockerClient, container_id: str, since: flo
     told = client.events(since=int(since), until=until, decode=True, filters={"container": container_id})
     actions = {event["Action"] for event in told}
     return bool(actions & {"die", "exec_die"}) and not actions & {"kill", "stop"}
-
-
-def _collect(
-    stream: Iterator[tuple[bytes | None, bytes | None]], sinks: Sequence[BinaryIO], most: int = 16 << 20
-) -> tuple[bytes, bytes]:
-    """Gather both streams; what is beyond `most` bytes of one goes to its file alone."""
-    gathered = (bytearray(), bytearray())
-    for chunks in stream:
-        for number, chunk in enumerate(chunks):
-            if chunk:
-                if sinks:
-                    sinks[number].write(chunk)
-                    sinks[number].flush()
-                gathered[number].extend(chunk[: max(0, most - len(gathered[number]))])
-    return bytes(gathered[0]), bytes(gathered[1])

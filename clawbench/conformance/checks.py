@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from adapters.base import CommandResult
 from clawbench.conformance import evidence as read
 from clawbench.conformance.finished import Finished
 from clawbench.conformance.laboratory import Laboratory
 from clawbench.conformance.runs import EDIT, Run
 
-GRACE = 20.0
-"""Seconds that ending a claw may take beyond its budget."""
+GRACE = 10.0
+"""Seconds that ending a claw may take beyond its budget; less than the shortest, or twice of it would pass."""
 
 
 def require(condition: object, why: str) -> None:
@@ -45,17 +43,18 @@ def has_edit(run: Finished) -> bool:
 
 
 def arrives(lab: Laboratory, run: Run) -> None:
-    """Require that a run's prompt reached the model byte for byte, and nothing in it was carried out."""
+    """Require that a run's prompt reached the model byte for byte, and that nothing in it was carried out."""
     found = lab.finished(run)
     if found.refused and "can't take a prompt" in found.refused:
         limit(found.refused)
     require(not found.refused, found.refused)
     prompt = (found.folder / "prompt.txt").read_bytes().decode()
     require(found.requests, "no request reached the model")
-    require(
-        prompt in read.user_text(found.requests[0]), "what the user says in the first request is not the prompt"
-    )
+    said = read.user_text(found.requests[0])
+    require(prompt.rstrip() in said, "what the user says in the first request is not the prompt")
     require(b"pwned" not in read.changed_files(found), "a substitution in the prompt was carried out")
+    if prompt not in said:
+        limit(f"it takes the blanks off the prompt's end; all else of the {len(prompt.encode())} bytes arrives")
 
 
 def ends_in_time(lab: Laboratory, run: Run, evidence: list[str]) -> None:
@@ -76,18 +75,3 @@ def is_saved(run: Finished) -> None:
     require(run.session, "no session was saved")
     require(EDIT[0].encode() in run.session, "the tool call is not in the session")
     require(run.usage["gateway"]["turns"] > 0, "no turns were counted")
-
-
-class NoShell:
-    """A container that nothing must be run in."""
-
-    def run(self, *_arguments: Any, **_options: Any) -> CommandResult:
-        """Fail: the claw was run."""
-        pytest.fail("the claw was run with it", pytrace=False)
-
-    def put(self, *_arguments: Any, **_options: Any) -> None:
-        """Take files and forget them."""
-
-    def fetch(self, *_arguments: Any, **_options: Any) -> list[Path]:
-        """There is nothing."""
-        return []

@@ -65,7 +65,7 @@ class _ConformanceCase(Case):
 
     @cached_property
     def prompt(self) -> str:
-        return hard_prompt(self._run.prompt_size, self._run.token)
+        return hard_prompt(self._run.prompt_size, self._run.token) + self._run.prompt_end
 
     @cached_property
     def instance(self) -> Instance:

@@ -15,10 +15,13 @@ _HEAD = (
     "--help -c /etc/passwd\n$(touch /testbed/pwned) `id` ${HOME} \"'\\\\ \\n\n"
     "\r\n\t\x01\x7f%s {{issue}} [bold]x[/] @file:/etc/passwd\n"
 )
+_TAIL = "| \n"
 
 
 def hard_prompt(size: int, token: str) -> str:
     """Text of so many bytes in UTF-8: a leading dash, quotes, substitutions, odd line ends, every Unicode plane.
+
+    It ends as no text ends by chance: whether a claw takes off blanks would else not be seen.
 
     Args:
         size: at least a few hundred.
@@ -32,4 +35,4 @@ def hard_prompt(size: int, token: str) -> str:
         part = "".join(chr(rng.randint(*rng.choice(_PLANES))) for _ in range(16))
         parts.append(part)
         length += len(part.encode())
-    return "".join(parts) + "x" * (size - length - 1) + "|"
+    return "".join(parts) + "x" * (size - length - len(_TAIL)) + _TAIL

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clawbench.conformance.repository import EDITS, edit_command
+from clawbench.conformance.watching import PROCESSES
 from gateway.behaviours.base import run_script
 from workspace.prepare import WORKDIR
 
@@ -41,6 +42,8 @@ class Run:
     commands: tuple[str, ...] = ()
     prompt_size: int = 2000
     """Bytes."""
+    prompt_end: str = ""
+    """What comes after those."""
     max_turns: int = 40
     is_short: bool = False
     """Whether its budget is small: some multiple of what the claw takes for a plain task."""
@@ -59,8 +62,9 @@ class Run:
 
 
 def _mark(name: str) -> str:
-    """A command that leaves a run's token where another run would find it, and takes a moment."""
-    text = f"echo token-of-{name}-run | tee /tmp/token-of-run; cat /tmp/token-of-run; sleep 2"
+    """A command that leaves a run's token where another run would find it, and notes the processes."""
+    text = f"echo token-of-{name}-run | tee /tmp/token-of-run; cat /tmp/token-of-run; sleep 2\n"
+    text += f"cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline > {PROCESSES} 2>/dev/null; true"
     return run_script(text)
 
 
@@ -77,6 +81,7 @@ EDITED = Run(
     has_edits_repository=True,
 )
 LONG = Run("long", "noop", prompt_size=200 << 10)
+NUL = Run("nul", "noop", prompt_end="\0")
 ENDLESS = Run("endless", "loop", max_turns=TURNS)
 HUNG_MODEL = Run("hung-model", "stall", (_EDIT,), is_short=True)
 HUNG_TOOL = Run("hung-tool", "commands", (_EDIT, "sleep 1000"), is_short=True)
@@ -89,5 +94,6 @@ BATCHES: tuple[tuple[Run, ...], ...] = (
     (PLAIN, EDITED),
     (LONG, ENDLESS, RECOVERING, STRAY, BARE_IMAGE, HUNG_MODEL, HUNG_TOOL),
     FAILING,
+    (NUL,),
 )
 """What is run at the same time, in this order."""

@@ -24,7 +24,8 @@ _HOW = """## How it is shown
   model calls the claw's own shell tool with given commands, or fails in a given way.
 - **Edits** are made to a repository with a file for each kind, and with files of its own under the names that the
   claw is known to leave. The patch is applied to the start tree, and modes and bytes are compared.
-- **The prompt** is looked for in the first request that reached the gateway, as a whole.
+- **The prompt** is looked for in the first request that reached the gateway, as a whole. It ends with blanks; a
+  claw that takes those off and nothing else has a limit.
 - **Providers' failures** count as told apart where the case's ending names the failure that it was.
 - **A call to a removed tool**: the model first calls a tool that there is not, then each one that the gateway took
   out (where it took out none, one that the claw has turned off). The claw's answers must be the same, but for the
@@ -32,8 +33,9 @@ _HOW = """## How it is shown
 - **Keys, names, paths**: a made-up key is in the environment that the suite runs in. It, the suite's folder, its
   Python, the folder of runtimes, each mount's place on the host and the host's name (if it has six characters or
   more; shorter ones are part of other words) are searched for in the container's files, the mounted runtime,
-  the environments and command lines of its processes, and all artifacts. Not searched is what the kernel itself
-  tells of a mount: `/proc/self/mountinfo` names the runtime's folder on the host.
+  the environments and command lines of its processes, noted while the claw is at work, and all artifacts.
+  Not searched is what the kernel itself tells of a mount: `/proc/self/mountinfo` names the runtime's folder on the
+  host.
 - **No request leaves**: loopback is the container's only device, it has no route, and the kernel counts the
   packets for which it found none. The count is taken before and after three packets of the suite's own, so that a
   kernel that does not count is noticed. What the claw asked its gateway for beside chat is in the gateway's log.

@@ -11,6 +11,8 @@ from typing import Any
 
 from adapters.base import STATE_DIR, Adapter, CommandResult, Shell, Task
 
+PROCESSES = "/tmp/environments-and-command-lines"  # noqa: S108  a path inside the container
+"""Where a run has those of all processes noted while the claw is at work, which has ended when it is searched."""
 _NEEDLES = "/clawbench-needles"
 _SEARCH_SECONDS = 120.0
 
@@ -33,9 +35,14 @@ for mount in $mounts; do
   if [ -d "$mount" ]; then (: > "$mount/.conformance") 2>/dev/null && echo "$mount"
   else (: >> "$mount") 2>/dev/null && echo "$mount"; fi
 done
+section processes; test -s "$processes" && echo seen
 section found
-LC_ALL=C grep -rlaF -D skip -f "$needles" /testbed /tmp /root /home /etc /run /var/log "$state" $mounts 2>/dev/null
-LC_ALL=C grep -laF -f "$needles" /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/mounts 2>/dev/null
+export LC_ALL=C
+{
+  grep -rlaF -D skip -f "$needles" /testbed /tmp /root /home /etc /run /var/log "$state" $mounts
+  find / -xdev -type f -newerct "@$since" ! -path "$needles" -exec grep -laF -f "$needles" {} +
+  grep -laF -f "$needles" /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/mounts
+} 2>/dev/null | sort -u
 section end
 """
 
@@ -62,6 +69,8 @@ class Watched:
         self._start = start
         self.began = self.ended = 0.0
         """When the claw worked, in seconds since the epoch."""
+        self._made = 0.0
+        """When the container was there and nothing had been put into it."""
         self.seen = ""
         """What was found in the container."""
 
@@ -71,6 +80,7 @@ class Watched:
 
     def create_agent(self, shell: Shell, task: Task) -> None:
         """See `Adapter.create_agent`."""
+        self._made = time.time()
         if self._before:
             done = shell.run(["sh", "-c", self._before], timeout=60, workdir="/")
             if done.exit_code != 0:
@@ -92,6 +102,7 @@ class Watched:
     def _look(self, shell: Shell, needles: Sequence[str]) -> str:
         mounts = " ".join(shlex.quote(mount.target) for mount in self._claw.container_arguments().mounts)
         head = f"mounts={shlex.quote(mounts)}\nneedles={_NEEDLES}\nstate={STATE_DIR}\n"
+        head += f"processes={PROCESSES}\nsince={self._made:.3f}\n"
         shell.put("/", {_NEEDLES.strip("/"): "\n".join(needles).encode()})
         result = shell.run(["bash", "-c", head + _LOOK], timeout=_SEARCH_SECONDS, workdir="/")
         return result.stdout.decode("utf-8", "replace")
