@@ -14,6 +14,8 @@ import docker
 from docker.errors import APIError
 from docker.models.containers import Container, ExecResult
 
+from engine.output import frames
+
 _NOT_RUN = frozenset({126, 127, 128})
 """Exit codes of a command that could not be started, or could not start another."""
 
@@ -83,13 +85,16 @@ class _Container:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._container, name)
 
-    def exec_run(self, *arguments: Any, **settings: Any) -> ExecResult:
-        result = self._container.exec_run(*arguments, **settings)
-        if not isinstance(result.output, bytes):
-            return result
-        if result.exit_code in _NOT_RUN and self._is_ending():
-            raise APIError(f"the container has ended: {result.output.decode(errors='replace').strip()}")
-        return ExecResult(result.exit_code, result.output.decode(errors="replace").encode())
+    def exec_run(self, cmd: str | list[str], *, detach: bool = False, **settings: Any) -> ExecResult:
+        api = self.client.api
+        execution = api.exec_create(self._container.id, cmd, **settings)["Id"]
+        if detach:
+            return ExecResult(None, api.exec_start(execution, detach=True))
+        output = b"".join(api.exec_start(execution, stream=True))
+        code = api.exec_inspect(execution)["ExitCode"]
+        if code in _NOT_RUN and self._is_ending():
+            raise APIError(f"the container has ended: {output.decode().strip()}")
+        return ExecResult(code, output)
 
     def _is_ending(self) -> bool:
         for _ in range(10):  # the engine knows of an end a moment after the processes in it do
@@ -112,7 +117,7 @@ class _Engine:
 
 
 class _Api:
-    """The engine's interface, with the output of the tests as UTF-8."""
+    """The engine's interface, with the output of commands whole, and as UTF-8."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -120,9 +125,10 @@ class _Api:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)
 
-    def exec_start(self, *arguments: Any, **settings: Any) -> Any:
-        output = self._api.exec_start(*arguments, **settings)
-        return _readable(output) if settings.get("stream") else output
+    def exec_start(self, execution: str, *, stream: bool = False, **settings: Any) -> Any:
+        if not stream:
+            return self._api.exec_start(execution, **settings)
+        return _readable(piece for _, piece in frames(self._api, execution))
 
 
 def _readable(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ import docker
 import pytest
 from docker.models.containers import Container
 
+from evaluation.harness_client import HarnessClient
 from workspace.running import Workspace
 
 SAID = [(1, b"the first line\n"), (2, b"a complaint\n"), (1, b"x" * 70_000 + b"\nthe end\n")]
@@ -23,7 +24,9 @@ def answer_of(request: bytes) -> bytes:
     if path.endswith(b"/start"):
         frames = b"".join(struct.pack(">BxxxL", stream, len(text)) + text for stream, text in SAID)
         return b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n" + frames
-    status, body = (b"200 OK", b'{"ExitCode": 0}') if path.endswith(b"/json") else (b"201 Created", b'{"Id": "e"}')
+    status, body = (
+        (b"200 OK", b'{"ExitCode": 0, "Id": "e"}') if path.endswith(b"/json") else (b"201 Created", b'{"Id": "e"}')
+    )
     head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
     return head % (status, len(body)) + body
 
@@ -64,3 +67,11 @@ def test_what_comes_with_the_answers_head_is_not_lost(container: Container) -> N
     assert result.stdout == b"".join(text for stream, text in SAID if stream == 1)
     assert result.stderr == b"a complaint\n"
     assert result.exit_code == 0
+
+
+def test_nor_is_it_for_the_official_harness(container: Container) -> None:
+    watched = HarnessClient(container.client, {}).containers.create(image="i", command="c")
+    result = watched.exec_run("true", workdir="/", user="root")
+    assert (result.exit_code, result.output) == (0, b"".join(text for _, text in SAID))
+    execution = watched.client.api.exec_create("e", "true")["Id"]
+    assert b"".join(watched.client.api.exec_start(execution, stream=True)) == result.output

@@ -19,8 +19,8 @@ import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
+from engine.output import run_execution
 from workspace.archive import client_of, open_archive
-from workspace.command_output import run_execution
 from workspace.errors import WorkspaceError
 from workspace.prepare import WORKDIR, put_files
 

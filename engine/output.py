@@ -31,7 +31,7 @@ def run_execution(api: APIClient, execution: str, sinks: Sequence[BinaryIO]) -> 
         both; what is beyond 16 MiB of one goes to its file alone.
     """
     gathered = (bytearray(), bytearray())
-    for number, chunk in _frames(api, execution):
+    for number, chunk in frames(api, execution):
         if sinks:
             sinks[number].write(chunk)
             sinks[number].flush()
@@ -39,8 +39,13 @@ def run_execution(api: APIClient, execution: str, sinks: Sequence[BinaryIO]) -> 
     return bytes(gathered[0]), bytes(gathered[1])
 
 
-def _frames(api: APIClient, execution: str) -> Iterator[tuple[int, bytes]]:
-    """What comes, each piece with 0 for stdout and 1 for stderr, until the engine closes or is gone."""
+def frames(api: APIClient, execution: str) -> Iterator[tuple[int, bytes]]:
+    """Start what `exec_create` made.
+
+    Returns:
+        what it says as it comes, each piece with 0 for stdout and 1 for stderr, until the engine closes or is
+        gone.
+    """
     socket: Any = api.exec_start(execution, socket=True)
     response = socket._response  # docker-py keeps it there, so that it stays open
     with closing(response):
