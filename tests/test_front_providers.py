@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -21,6 +22,7 @@ from bench_run import ROOT, environment, run_bench
 from dialects import profiles
 from dialects.server import KEY, MODEL, DialectServer
 from provider_world import KEY_NAME, declare
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from adapters.base import CommandResult, TokenUsage
@@ -95,6 +97,19 @@ def test_a_limit_needs_a_price() -> None:
         check_limits(choose("local/other", gateway=True), ["--case-spend-limit"])
     with pytest.raises(ValueError, match="costs nothing"):
         check_limits(choose("scripted:oracle", gateway=True), ["--spend-limit"])
+
+
+@pytest.mark.parametrize("known", ["input", "output"])
+def test_a_limit_needs_the_price_of_input_and_of_output(
+    tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    for name, value in declare(tmp_path, server, prices={MODEL: {known: 3}}).items():
+        monkeypatch.setenv(name, value)
+    choice = choose(LOCAL, gateway=True)
+    with pytest.raises(ValueError, match=r"no price is known .* of input and output at the least"):
+        check_limits(choice, ["--spend-limit"])
+    with pytest.raises(ValidationError, match="not known"):
+        choice.gateway_config(Decimal(1), None, Decimal(0))
 
 
 def test_a_claw_and_a_provider_need_a_format_in_common(
@@ -188,10 +203,10 @@ def heading(process: subprocess.Popen[str], last: str) -> str:
     raise AssertionError(said)
 
 
-def ask(address: str, key: str = "none") -> requests.Response:
-    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}]}
+def ask(address: str, key: str = "none", *, stream: bool = False) -> requests.Response:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "stream": stream}
     headers = {"Authorization": f"Bearer {key}"}
-    return requests.post(f"{address}/chat/completions", json=body, headers=headers, timeout=60)
+    return requests.post(f"{address}/chat/completions", json=body, headers=headers, timeout=60, stream=stream)
 
 
 def test_the_proxy_serves_counts_and_tells_what_it_cost(
@@ -210,6 +225,40 @@ def test_the_proxy_serves_counts_and_tells_what_it_cost(
     assert "cost by the price table: $0." in end
     assert len((tmp_path / "requests.jsonl").read_text().splitlines()) == 2
     assert KEY not in said + end
+
+
+def test_the_proxy_uses_no_credential_but_the_declared_one(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("default login somebody password else\n")
+    netrc.chmod(0o600)
+    with proxy(tmp_path, declared | {"HOME": str(tmp_path)}) as process:
+        address = re.search(r"OPENAI_BASE_URL=(\S+)", heading(process, "the model is named"))
+        assert address
+        assert ask(address[1]).status_code == 200
+    assert dict(server.received[0].headers)["Authorization"] == f"Bearer {KEY}"
+
+
+def test_the_proxy_ends_in_the_middle_of_a_reply(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    gone = threading.Event()
+    with proxy(tmp_path, declared) as process:
+        address = re.search(r"OPENAI_BASE_URL=(\S+)", heading(process, "the model is named"))
+        assert address
+        server.before_piece = lambda number: number and gone.wait()
+        try:
+            with ask(address[1], stream=True) as reply:
+                assert next(reply.iter_content(None))
+                process.send_signal(signal.SIGINT)
+                # the reply itself never ends
+                end = process.communicate(timeout=50)[0]
+        finally:
+            gone.set()
+    assert process.returncode == 0, end
+    assert "requests: 1 (1 client_gone)" in end
+    assert "Task was destroyed" not in end
 
 
 def test_the_proxy_asks_for_its_token_where_others_can_reach_it(
