@@ -155,7 +155,8 @@ def check_limits(choice: Choice, limits: Iterable[str]) -> None:
         raise ModelError(f"{options}: {choice.model} costs nothing that the gateway could count")
     raise ModelError(
         f"{options}: no price is known for {choice.model}, so nothing could be counted against it. Give the "
-        f"model's prices, of input and output at the least, to its provider in {providers_file()}, or in {PRICES} (docs/providers.md)"
+        f"model's prices, of input and output at the least, to its provider in {providers_file()}, or in {PRICES} "
+        "(docs/providers.md)"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from adapters.base import CommandResult, Task
-from clawbench.accounts import charged, facts_of, mismatches
+from clawbench.accounts import facts_of, mismatches
 from clawbench.bench import SpendLimitError
 from clawbench.case import Case
 from clawbench.endings import ending_of, ending_without_gateway
@@ -111,8 +111,8 @@ class Attempt:
 
     def _limit(self, counts: CaseCounts) -> Ending:
         """Which of the two spend limits it was that refused a request."""
-        settings = self._case.bench.settings
-        own = settings.case_spend_limit is not None and charged(counts.cost) >= settings.case_spend_limit
+        limit = self._case.bench.settings.case_spend_limit
+        own = limit is not None and (counts.cost.held or 0) >= limit
         reached = self._case.bench.gateway.totals().budget_reached
         return Ending.BUDGET if own or not reached else Ending.RUN_BUDGET
 

@@ -54,6 +54,8 @@ class Exchange:
     priced: Decimal | None = None
     told: Decimal | None = None
     """US dollars, by the price table and by the provider itself."""
+    held: Decimal | None = None
+    """US dollars that are held against spend limits."""
     finish_reason: str | None = None
     """Why the model stopped, in the provider's own words."""
     tries: int = 0
@@ -75,7 +77,7 @@ class Exchange:
     @property
     def cost(self) -> Cost:
         """What its reply cost; to be asked only where there is one."""
-        return Cost(priced=self.priced, told=self.told, unpriced=int(self.priced is None))
+        return Cost(priced=self.priced, told=self.told, unpriced=int(self.priced is None), held=self.held)
 
     def log_line(self) -> str:
         """The request as one line of JSON."""

@@ -285,7 +285,7 @@ class Forwarding:
         exchange.finish_reason = metered.stop_reason and redact.mask(metered.stop_reason, self._secrets)
         exchange.served_model = metered.model and redact.mask(metered.model, self._secrets)
         exchange.priced = spending.price(metered.usage, exchange.arrived)
-        spending.add(
+        exchange.held = spending.add(
             self._case.spec.case_id,
             priced=exchange.priced,
             told=exchange.told,

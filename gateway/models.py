@@ -91,6 +91,9 @@ class Cost(_Strict):
     """What the provider itself said that it charged; None where it said nothing."""
     unpriced: int = 0
     """How many replies have no price: their model's is not known, or they told no usage."""
+    held: Decimal | None = None
+    """What is held against spend limits: of each reply the dearer of the two, or an estimate from its size where
+    neither is known; None where not even that can be told."""
 
 
 class CaseCounts(_Strict):

@@ -42,17 +42,19 @@ class CostSum:
     def __init__(self) -> None:
         self._priced: Decimal | None = None
         self._told: Decimal | None = None
+        self._held: Decimal | None = None
         self._unpriced = 0
 
     def add(self, cost: Cost) -> None:
         """Add one reply's, or one case's."""
         self._priced = _plus(self._priced, cost.priced)
         self._told = _plus(self._told, cost.told)
+        self._held = _plus(self._held, cost.held)
         self._unpriced += cost.unpriced
 
     def total(self) -> Cost:
         """The sum of what is known."""
-        return Cost(priced=self._priced, told=self._told, unpriced=self._unpriced)
+        return Cost(priced=self._priced, told=self._told, unpriced=self._unpriced, held=self._held)
 
 
 def _plus(one: Decimal | None, other: Decimal | None) -> Decimal | None:

@@ -306,7 +306,7 @@ def test_without_a_gateway_use_is_what_the_claw_tells_and_the_rest_is_unknown() 
     facts = facts_of(None, TokenUsage(input=7, output=3), has_price=True)
     assert facts["requests"] is None
     assert (facts["tokens"]["input"], facts["tokens"]["cache_read"]) == (7, None)
-    assert facts["cost"] == {"priced": None, "told": None, "unpriced": None}
+    assert facts["cost"] == {"priced": None, "told": None, "unpriced": None, "held": None}
 
 
 def test_a_claw_that_counts_otherwise_is_told_of() -> None:
@@ -321,11 +321,16 @@ def test_a_claw_that_counts_otherwise_is_told_of() -> None:
 def test_what_is_spent_is_spent_in_attempts_that_were_thrown_away_too(tmp_path: Path) -> None:
     run = RunDirectory.named(tmp_path, "run")
     case = run.case("claw", "one")
-    for priced, told in (("0.25", None), ("0.10", "0.50"), (None, None)):
+    for priced, told, held in (
+        ("0.25", None, "0.25"),
+        ("0.10", "0.40", "0.40"),
+        (None, None, "0.10"),
+        (None,) * 3,
+    ):
         case.begin()
-        cost = {"priced": priced, "told": told, "unpriced": int(priced is None)}
+        cost = {"priced": priced, "told": told, "unpriced": int(priced is None), "held": held}
         case.requests.write_text(json.dumps({"ending": "ok", "cost": cost}) + '\n{"torn')
-    assert spent(run) == Decimal("0.75"), "the dearer of the two is held against limits"
+    assert spent(run) == Decimal("0.75"), "what is held against limits"
     case.forget()
     assert spent(run) == Decimal("0.75")
     assert not case.path.exists()
