@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from adapters.base import TokenUsage
-from gateway.models import CaseCounts, Cost, TokenCounts
+from gateway.case import logged
+from gateway.models import CaseCounts, TokenCounts
 from records.run import RunDirectory
 
 TOLERANCE = 0.02
@@ -22,17 +20,7 @@ def spent(run: RunDirectory) -> Decimal:
 
     The request logs are the truth: the gateway appends a line as each request ends, and no step removes one.
     """
-    return sum((cost.held or Decimal(0) for log in run.request_logs() for cost in _costs(log)), Decimal(0))
-
-
-def _costs(log: Path) -> Iterator[Cost]:
-    for line in log.read_text("utf-8", errors="replace").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue  # torn by a kill of the machine
-        if isinstance(row, dict) and row.get("cost"):
-            yield Cost.model_validate(row["cost"])
+    return sum((one.held or Decimal(0) for log in run.request_logs() for one in logged(log)), Decimal(0))
 
 
 def facts_of(counts: CaseCounts | None, told: TokenUsage | None, *, has_price: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
@@ -18,7 +18,6 @@ from clawbench.endings import ending_of, ending_without_gateway
 from clawbench.watching import Watch
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
-from gateway.client import GatewayError
 from gateway.models import CaseCounts
 from workspace.container import GATEWAY_PORT, Keep, open_workspace
 from workspace.export import Export, export
@@ -227,7 +226,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
     name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", unique)
     with ExitStack() as stack:
         if socket is not None:
-            stack.callback(_close, case)
+            stack.callback(case.leave_gateway)
         with case.phase("workspace", "starting a fresh workspace"):
             workspace = stack.enter_context(
                 open_workspace(
@@ -248,9 +247,3 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
         finally:
             wanted = bench.settings.keep_container
             keep.keep = wanted == "always" or (wanted == "failed" and not case.is_resolved)
-
-
-def _close(case: Case) -> None:
-    """Close the gateway's case where the attempt did not get to it; a gateway that is gone has closed it."""
-    with suppress(LookupError, GatewayError):
-        case.bench.gateway.close_case(case.case_id)

@@ -321,6 +321,7 @@ def test_a_claw_that_counts_otherwise_is_told_of() -> None:
 def test_what_is_spent_is_spent_in_attempts_that_were_thrown_away_too(tmp_path: Path) -> None:
     run = RunDirectory.named(tmp_path, "run")
     case = run.case("claw", "one")
+    line = {"method": "POST", "path": "/", "ending": "ok", "replied": True}
     for priced, told, held in (
         ("0.25", None, "0.25"),
         ("0.10", "0.40", "0.40"),
@@ -329,7 +330,7 @@ def test_what_is_spent_is_spent_in_attempts_that_were_thrown_away_too(tmp_path: 
     ):
         case.begin()
         cost = {"priced": priced, "told": told, "unpriced": int(priced is None), "held": held}
-        case.requests.write_text(json.dumps({"ending": "ok", "cost": cost}) + '\n{"torn')
+        case.requests.write_text(json.dumps(line | {"cost": cost}) + '\n{"torn')
     assert spent(run) == Decimal("0.75"), "what is held against limits"
     case.forget()
     assert spent(run) == Decimal("0.75")

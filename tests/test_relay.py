@@ -23,6 +23,7 @@ from dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, VLLM
 from dialects.server import MODEL, Brain, Canned, DialectServer
 from relay_world import PRICES, World, relaying
 
+from gateway.case import counts_of
 from gateway.intake import MAX_BODY
 from gateway.models import Api, CaseSpec
 
@@ -387,6 +388,8 @@ def test_the_log_adds_up_to_the_counts_and_the_counts_to_the_totals(tmp_path: Pa
             told = [line["cost"]["priced"] for line in replies]
             assert sum(Decimal(one) for one in told if one is not None) == counts.cost.priced
             assert sum(counts.endings.values()) == counts.requests
+            again = counts_of(world.log_path(case_id))
+            assert again == counts.model_copy(update={"upstream_seconds": again.upstream_seconds})
         assert (totals.cases, totals.requests) == (3, 21)
 
 
