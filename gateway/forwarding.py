@@ -268,8 +268,8 @@ class Forwarding:
     def _is_overload(self, first: bytes) -> bool:
         """Whether the reply, of which nothing has been passed on yet, is no reply but an overload."""
         if first.lstrip()[:20].startswith(b'{"error"') and len(first) <= MAX_PEEK:
-            return pacing.is_transient(200, {}, pacing.parsed(first))
-        return any(pacing.is_transient(200, {}, event) for event in self._inner_errors)
+            return pacing.is_transient(200, pacing.parsed(first))
+        return any(pacing.is_transient(200, event) for event in self._inner_errors)
 
     def _settle(self, metered: Metered, ending: Ending | None = None, error: str = "") -> None:
         """The reply is over: count it."""

@@ -78,5 +78,5 @@ async def read_fault(reply: ClientResponse, secrets: tuple[str, ...]) -> Provide
         body=raw,
         clean=clean,
         text=f"HTTP {reply.status}: " + clean.decode("utf-8", "replace")[:MAX_TEXT],
-        is_transient=pacing.is_transient(reply.status, reply.headers, pacing.parsed(decoded)),
+        is_transient=pacing.is_transient(reply.status, pacing.parsed(decoded)),
     )

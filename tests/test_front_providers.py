@@ -146,6 +146,7 @@ def test_what_workers_and_manifests_are_told_holds_no_secret(tmp_path: Path) -> 
             "--spend-limit and --record: that is the gateway's work",
         ),
         (["--gateway=off", "--model=scripted:oracle"], "is answered by the gateway"),
+        (["--model=replay:docs", "--record"], "--record: what replay:docs answers is a recording already"),
     ],
 )
 def test_options_that_make_no_sense_are_a_line_and_leave_nothing(
@@ -225,6 +226,18 @@ def test_the_proxy_serves_counts_and_tells_what_it_cost(
     assert "cost by the price table: $0." in end
     assert len((tmp_path / "requests.jsonl").read_text().splitlines()) == 2
     assert KEY not in said + end
+
+
+def test_the_proxy_keeps_an_earlier_recording(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    cassette = tmp_path / "paid.jsonl"
+    cassette.write_text("paid\n")
+    with proxy(tmp_path, declared, f"--record={cassette}") as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 2
+    assert re.search(r"error: --record .*paid\.jsonl: there is a recording already", said), said
+    assert cassette.read_text() == "paid\n"
 
 
 def test_the_proxy_uses_no_credential_but_the_declared_one(
