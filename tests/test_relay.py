@@ -133,6 +133,7 @@ def test_what_only_looks_like_an_image_passes(fresh: World) -> None:
         (b'{"model": "another"}', 404, "'another' is not served here"),
         (b"\xff", 400, "not valid JSON"),
         (b"[" * 100_000, 400, "not valid JSON"),
+        (b'{"model": "%b", "x": %b0%b}' % (MODEL.encode(), b"[" * 600, b"]" * 600), 400, "nested too deep"),
     ],
 )
 def test_what_is_no_request_is_refused_in_the_formats_own_shape(
