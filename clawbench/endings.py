@@ -15,6 +15,7 @@ _PROVIDER_FAULTS = {
     "malformed": "the provider's answer was malformed",
     "dropped": "the provider broke the connection off",
     "hung": "the provider did not answer",
+    "held_back": "the claw gave up on a request that the provider's rate limit held back",
 }
 """Endings of a request that are not the claw's doing. Claws exit 0 on some of them: the gateway knows."""
 
@@ -38,8 +39,8 @@ def ending_of(
         ending = limit(counts)
         whose = "its own" if ending is Ending.BUDGET else "the run's"
         return ending, f"ended at {whose} spend limit after {counts.turns} turns"
-    # a model that hangs until the budget is used up is a timeout, as for any slow model
-    if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
+    # a model that hangs, or is waited for, until the budget is used up is a timeout, as for any slow model
+    if last in _PROVIDER_FAULTS and not (last in ("hung", "held_back") and result.timed_out):
         return Ending.INFRASTRUCTURE, _PROVIDER_FAULTS[last]
     if not result.timed_out and last in {None, "refused"}:  # "refused" it is only where all were
         what = "every request of it was refused" if counts.requests else "never asked the model"

@@ -24,6 +24,7 @@ Ending = Literal[
     "empty",
     "hung",
     "client_gone",
+    "held_back",
     "refused",
     "budget",
 ]
@@ -32,7 +33,8 @@ Ending = Literal[
 `ok`: a complete reply was sent. `unauthorized`, `rate_limited`, `server_error`: the model's provider answered
 401, 429, 5xx. `malformed`: the reply was no valid stream or JSON. `dropped`: the connection broke before a
 reply. `empty`: a complete reply that says and calls nothing. `hung`: no reply came. `client_gone`: the
-claw left, or the case was closed, before the reply was complete. `refused`: the request itself was wrong.
+claw left, or the case was closed, before the reply was complete. `held_back`: the same while the request was held
+back here, by the provider's rate limit or until a retry. `refused`: the request itself was wrong.
 `budget`: the spend limit of the run or of the case was reached, so it was not let through.
 """
 
@@ -80,6 +82,11 @@ class TokenCounts(_Strict):
     """The part of `output` that was reasoning, where the provider tells it."""
     cache_write_1h: int | None = None
     """The part of `cache_write` that is kept for an hour, which costs more, where the provider tells it."""
+
+    @property
+    def known(self) -> int:
+        """The sum of the classes that are known."""
+        return sum(part or 0 for part in (self.input, self.cache_read, self.cache_write, self.output))
 
 
 class Cost(_Strict):

@@ -308,6 +308,13 @@ def test_an_ending_at_a_limit_is_told_by_whose_limit_it_was() -> None:
     assert (ending, "the run's spend limit" in why) == (Ending.RUN_BUDGET, True)
 
 
+def test_who_gave_up_on_a_rate_limit_has_not_failed_and_who_waited_for_it_has_used_its_time() -> None:
+    held = counts(requests=1, last_ending="held_back", endings=dict.fromkeys(ENDINGS, 0) | {"held_back": 1})
+    ending, why = ending_of(CommandResult(1, b"", b"", 1.0), held)
+    assert (ending, "rate limit" in why) == (Ending.INFRASTRUCTURE, True)
+    assert ending_of(CommandResult(None, b"", b"", 1.0), held)[0] is Ending.TIMEOUT
+
+
 @pytest.mark.parametrize(
     ("exit_code", "ending"), [(0, Ending.FINISHED), (1, Ending.AGENT_ERROR), (None, Ending.TIMEOUT)]
 )

@@ -19,6 +19,7 @@ import pytest
 import zstandard
 from aiohttp import web
 from dialects.clients import Wire
+from dialects.delivery import Trouble
 from dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, VLLM
 from dialects.server import MODEL, Brain, Canned, DialectServer
 from relay_world import PRICES, World, relaying
@@ -337,13 +338,12 @@ def test_an_overload_in_place_of_a_reply_is_tried_again(tmp_path: Path) -> None:
         assert (line["tries"], line["waited"] >= 1) == (2, True)
 
 
-def test_a_claw_that_leaves_while_it_waits_costs_nothing(tmp_path: Path) -> None:
-    with (
-        DialectServer(OPENAI) as server,
-        relaying(server, tmp_path, rate_limit={"requests_per_minute": 1}) as world,
-    ):
+@pytest.mark.parametrize("fields", [{"rate_limit": {"requests_per_minute": 1}}, {"retries": 1}], ids=str)
+def test_a_claw_that_leaves_while_it_is_held_back_costs_nothing(tmp_path: Path, fields: dict[str, Any]) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path, **fields) as world:
         path = socket_of(world)
         assert post(path, PATHS["chat"], request_of("chat"))[0] == 200
+        server.troubles.append(Trouble(429, headers={"Retry-After": "100"}))
         with socket.socket(socket.AF_UNIX) as leaving:
             leaving.connect(str(path))
             body = json.dumps(request_of("chat")).encode()
@@ -351,11 +351,12 @@ def test_a_claw_that_leaves_while_it_waits_costs_nothing(tmp_path: Path) -> None
                 b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
             )
             leaving.sendall(body)
-            wait_for(lambda: world.client.counts("case").requests == 2)
-        wait_for(lambda: world.client.counts("case").endings["client_gone"] == 1)
+            wait_for(lambda: world.client.counts("case").waited > 0)
+        wait_for(lambda: world.client.counts("case").endings["held_back"] == 1)
+        tries = int("retries" in fields)
         counts = world.client.close_case("case")
-        assert (counts.turns, counts.unknown_usage, len(server.received)) == (1, 0, 1)
-        assert [line["tries"] for line in world.log()] == [1, 0]
+        assert (counts.turns, counts.unknown_usage, len(server.received)) == (1, 0, 1 + tries)
+        assert [line["tries"] for line in world.log()] == [1, tries]
 
 
 def test_the_log_adds_up_to_the_counts_and_the_counts_to_the_totals(tmp_path: Path) -> None:
