@@ -97,6 +97,7 @@ class Exchange:
             "ending",
             "replied",
             "finish_reason",
+            "error",
             "tries",
             "waited",
             "upstream_seconds",

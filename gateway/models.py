@@ -115,6 +115,8 @@ class CaseCounts(_Strict):
     """How many requests ended so; every ending is a key. A request still being answered is in none."""
     last_ending: Ending | None = None
     """The ending of the request that began last, of those that ended; `refused` only where all were."""
+    last_error: str = ""
+    """What went wrong with it, in the provider's words or the gateway's, without any key."""
     tool_surface: list[str] = Field(default_factory=list)
     """The names of all tools that reached the model, sorted."""
     removed_tools: list[str] = Field(default_factory=list)

@@ -70,8 +70,8 @@ class Tally:
         self._tokens, self._cost = TokenSum(), CostSum()
         self._endings: Counter[Ending] = Counter()
         self._stop_reasons: Counter[str] = Counter()
-        self._last: tuple[int, Ending] | None = None
-        self._last_told: tuple[int, Ending] | None = None
+        self._last: tuple[int, Ending, str] | None = None
+        self._last_told: tuple[int, Ending, str] | None = None
         self._passed: set[str] = set()
         self.removed: set[str] = set()
         """The names of tools that were offered and did not reach the model."""
@@ -88,16 +88,16 @@ class Tally:
         if exchange.model:
             self._models.add(exchange.model)
         if exchange.ending:
-            self._add_ending(exchange.number, exchange.ending)
+            self._add_ending((exchange.number, exchange.ending, exchange.error or ""))
         if exchange.replied:
             self._add_reply(exchange)
 
-    def _add_ending(self, number: int, ending: Ending) -> None:
-        self._endings[ending] += 1
-        self._last = max(self._last or (-1, ending), (number, ending))
+    def _add_ending(self, ended: tuple[int, Ending, str]) -> None:
+        self._endings[ended[1]] += 1
+        self._last = max(self._last or ended, ended)
         # what was refused here says nothing of the provider, and must not hide what it did before
-        if ending != "refused":
-            self._last_told = max(self._last_told or (-1, ending), (number, ending))
+        if ended[1] != "refused":
+            self._last_told = max(self._last_told or ended, ended)
 
     def _add_reply(self, exchange: Exchange) -> None:
         self._turns += exchange.ending in ("ok", "empty")
@@ -130,6 +130,7 @@ class Tally:
             tokens=self._tokens.total(),
             endings={ending: self._endings[ending] for ending in ENDINGS},
             last_ending=last[1] if last else None,
+            last_error=last[2] if last else "",
             tool_surface=sorted(self._passed),
             removed_tools=sorted(self.removed),
             models=sorted(self._models),

@@ -308,6 +308,15 @@ def test_an_ending_at_a_limit_is_told_by_whose_limit_it_was() -> None:
     assert (ending, "the run's spend limit" in why) == (Ending.RUN_BUDGET, True)
 
 
+def test_a_providers_own_words_are_in_the_detail() -> None:
+    failed = counts(requests=1, last_ending="server_error", last_error="HTTP 404:\n no such model")
+    ended = CommandResult(1, b"", b"", 1.0)
+    assert ending_of(ended, failed)[1] == "the provider failed (HTTP 404: no such model)"
+    refused = counts(requests=1, last_ending="refused", last_error="HTTP 400: odd")
+    assert ending_of(ended, refused)[1].endswith("was refused (HTTP 400: odd)")
+    assert ending_of(ended, counts(requests=1, last_ending="server_error"))[1] == "the provider failed (5xx)"
+
+
 def test_who_gave_up_on_a_rate_limit_has_not_failed_and_who_waited_for_it_has_used_its_time() -> None:
     held = counts(requests=1, last_ending="held_back", endings=dict.fromkeys(ENDINGS, 0) | {"held_back": 1})
     ending, why = ending_of(CommandResult(1, b"", b"", 1.0), held)

@@ -318,6 +318,25 @@ def test_a_status_and_what_it_means_for_the_case(fresh: World, status: int, endi
     assert line["error"] == f"HTTP {status}: <html>no</html>"
 
 
+@pytest.mark.parametrize(
+    ("message", "ending"),
+    [
+        ("vendor/model-1 is not a valid model ID", "server_error"),
+        ("Model Not Exist", "server_error"),
+        ("The model `vendor/model-1` does not exist or you do not have access to it.", "server_error"),
+        ("This model's maximum context length is 8192 tokens.", "refused"),
+        ("tool_choice is not supported by this model", "refused"),
+    ],
+)
+def test_a_model_that_is_not_there_is_not_the_claws_fault(fresh: World, message: str, ending: str) -> None:
+    error = json.dumps({"error": {"message": message, "code": 400}}).encode()
+    fresh.server.canned.append(canned(400, error))
+    assert post(socket_of(fresh), PATHS["chat"], request_of("chat")) == (400, error)
+    counts = fresh.client.close_case("case")
+    assert counts.last_ending == ending
+    assert message in counts.last_error
+
+
 def test_a_silent_provider_is_hung(tmp_path: Path) -> None:
     with DialectServer(OPENAI, Brain("hang")) as server, relaying(server, tmp_path, timeout=0.3) as world:
         status, answer = post(socket_of(world), PATHS["chat"], request_of("chat"))
