@@ -8,6 +8,7 @@ from copy import deepcopy
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from gateway.metering.usage import UNKNOWN
 from gateway.models import ENDINGS, CaseCounts, Cost, Ending, RunTotals, TokenCounts
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class TokenSum:
 
     def total(self) -> TokenCounts:
         """The sum; with nothing added it is that of no tokens at all."""
+        if not self._known and not self._unknown:
+            return TokenCounts(reasoning=0)
         nothing_known: dict[str, int | None] = dict.fromkeys(self._unknown)
         return TokenCounts(**(nothing_known | self._known))
 
@@ -105,10 +108,8 @@ class Tally:
         self._cost.add(exchange.cost)
         if exchange.finish_reason:
             self._stop_reasons[exchange.finish_reason] += 1
-        if exchange.usage:
-            self._tokens.add(exchange.usage)
-        else:
-            self._unknown_usage += 1
+        self._tokens.add(exchange.usage or UNKNOWN)
+        self._unknown_usage += exchange.usage is None
 
     def counts(self, under_way: Iterable[Exchange], waited: float) -> CaseCounts:
         """The sums, with the requests that are under way as they stand.

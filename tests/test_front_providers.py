@@ -35,6 +35,7 @@ from clawbench.recordings import RecordingError, recorded, require_recordings
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Ending
 from gateway.models import ENDINGS, CaseCounts, Cost, TokenCounts
+from gateway.tally import Tally
 from records.run import RunDirectory
 from reports.summary import summary_lines
 
@@ -376,6 +377,15 @@ def table(lines: Sequence[str], title: str) -> dict[str, list[str]]:
     begin = lines.index(title)
     rows = [line.split() for line in lines[begin + 1 :] if line and not line.startswith(" ")]
     return {row[0]: row[1:] for row in reversed(rows)}
+
+
+def test_a_case_that_asked_nothing_makes_no_sum_a_part(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    told = TokenCounts(input=5, output=2, reasoning=1)
+    for number, tally in enumerate((counts(tokens=told), Tally().counts((), 0.0)), 1):
+        finished(run, "hermes", number, **facts_of(tally, None, has_price=False))
+    use = table(summary_lines(run), "Model use")["hermes"]
+    assert use[2:7] == ["5", "0", "0", "2", "1"]
 
 
 def test_the_summary_shows_costs_and_never_takes_unknown_for_nothing(tmp_path: Path) -> None:
