@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from adapters.base import TokenUsage
-from gateway.models import CaseCounts, Cost, TokenCounts
+from gateway.case import logged
+from gateway.models import CaseCounts, TokenCounts
 from records.run import RunDirectory
 
 TOLERANCE = 0.02
 """By which part a claw's own account may differ from the gateway's before it is told."""
 
 
-def charged(cost: Cost) -> Decimal:
-    """US dollars that a cost is held for against limits: by the table or in the provider's word, what is more.
-
-    What has no price is not in it.
-    """
-    return max(known for known in (cost.priced, cost.told, Decimal(0)) if known is not None)
-
-
 def spent(run: RunDirectory) -> Decimal:
-    """US dollars that all cases of a run have cost so far, attempts that were thrown away included.
+    """US dollars that are held against a run's limit so far, for attempts that were thrown away as well.
 
     The request logs are the truth: the gateway appends a line as each request ends, and no step removes one.
     """
-    return sum((charged(cost) for log in run.request_logs() for cost in _costs(log)), Decimal(0))
-
-
-def _costs(log: Path) -> Iterator[Cost]:
-    for line in log.read_text("utf-8", errors="replace").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue  # torn by a kill of the machine
-        if isinstance(row, dict) and row.get("cost"):
-            yield Cost.model_validate(row["cost"])
+    return sum((one.held or Decimal(0) for log in run.request_logs() for one in logged(log)), Decimal(0))
 
 
 def facts_of(counts: CaseCounts | None, told: TokenUsage | None, *, has_price: bool) -> dict[str, Any]:
@@ -54,7 +34,7 @@ def facts_of(counts: CaseCounts | None, told: TokenUsage | None, *, has_price: b
     if counts is None:
         unknown = TokenCounts(**dict.fromkeys(TokenCounts.model_fields))
         tokens = unknown.model_dump() | (asdict(told) if told is not None else {})
-        cost = {"priced": None, "told": None, "unpriced": None}
+        cost = {"priced": None, "told": None, "unpriced": None, "held": None}
         return {"requests": None, "turns": None, "tokens": tokens, "cost": cost}
     return {
         "requests": counts.requests,

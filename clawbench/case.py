@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
@@ -15,6 +15,7 @@ import demo.images
 from adapters.base import Adapter, apis_of
 from adapters.prompts import prompt_digest, render
 from adapters.registry import adapter
+from clawbench.accounts import facts_of
 from clawbench.bench import Bench
 from clawbench.recordings import CASSETTE, cassette, recorded
 from clawbench.settings import Served
@@ -23,6 +24,8 @@ from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
 from evaluation.rows import read_row
+from gateway.case import counts_of
+from gateway.client import GatewayError
 from gateway.models import CaseSpec
 from records.case import CaseFolder
 from records.run import now
@@ -263,8 +266,22 @@ class Case:
             why: one line for the reports.
             outcome: one that is an error.
         """
-        export = self.folder.export() or {}
+        export = self.folder.export() or self._used()
         self._finish(outcome, {**export, "detail": why}, Judgement(Verdict.NOT_JUDGED, detail=why))
+
+    def _used(self) -> dict[str, Any]:
+        """What a case that broke before its export used and cost: the log outlives the gateway and its counts."""
+        self.leave_gateway()
+        settings, log = self.bench.settings, self.folder.requests
+        if settings.gateway == "off" or not log.exists():
+            return {}
+        return facts_of(counts_of(log), None, has_price=settings.has_price)
+
+    def leave_gateway(self) -> None:
+        """Close the case at the gateway, if it is open there; a gateway that is gone has closed it."""
+        if self.bench.control is not None:
+            with suppress(LookupError, GatewayError):
+                self.bench.gateway.close_case(self.case_id)
 
     def explanation(self) -> str:
         """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are."""

@@ -161,6 +161,10 @@ def gateway(
         choice = from_provider(found, name, read_key(found))
         limit = _dollars(spend_limit) if spend_limit else None
         check_limits(choice, ["--spend-limit"] if limit is not None else [])
+        if record is not None and record.exists() and record.stat().st_size:
+            raise BadOptionError(
+                f"--record {record}: there is a recording already; give another file, or remove it"
+            )
         counts = asyncio.run(Proxy(choice, host, port, log, limit, record).serve(_say))
     for line in use_lines(counts):
         _say(line)

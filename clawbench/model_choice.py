@@ -139,7 +139,7 @@ def _replayed(folder: Path) -> Choice:
 
 
 def check_limits(choice: Choice, limits: Iterable[str]) -> None:
-    """Refuse limits in dollars for a model that nobody knows the price of.
+    """Refuse limits in dollars for a model whose price nobody knows, of what it reads or of what it writes.
 
     Args:
         choice: of the model.
@@ -149,13 +149,14 @@ def check_limits(choice: Choice, limits: Iterable[str]) -> None:
         ModelError: there is one, and no price.
     """
     options = " and ".join(limits)
-    if not options or choice.prices is not None:
+    if not options or (choice.prices is not None and choice.prices.is_enough_for_limits):
         return
     if choice.upstream is None:
         raise ModelError(f"{options}: {choice.model} costs nothing that the gateway could count")
     raise ModelError(
         f"{options}: no price is known for {choice.model}, so nothing could be counted against it. Give the "
-        f"model's prices to its provider in {providers_file()}, or in {PRICES} (docs/providers.md)"
+        f"model's prices, of input and output at the least, to its provider in {providers_file()}, or in {PRICES} "
+        "(docs/providers.md)"
     )
 
 

@@ -150,6 +150,8 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
         choice = choose(option.model or (DEFAULT_MODEL if gateway else ""), gateway=gateway)
         if not gateway:
             _refuse_without_gateway(config)
+        if option.record and choice.recordings is not None:
+            raise ValueError(f"--record: what {choice.model} answers is a recording already")
         check_limits(choice, (name for name in _SPENDING if getattr(option, _dest(name)) is not None))
         check_claws(choice, wanted_claws(config))
         limits = Limits.from_environment()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -23,9 +24,9 @@ from aiohttp.typedefs import Handler, Middleware
 
 from clawbench.model_choice import Choice, ModelError
 from gateway.case import Case
-from gateway.forwarding import DRAIN_SECONDS
 from gateway.models import CaseCounts, CaseSpec
 from gateway.relay import RelayHandler
+from gateway.server import CLOSING_SECONDS, ENDING_SECONDS
 from gateway.upstream import Line
 
 
@@ -65,6 +66,8 @@ class Proxy:
         """
         if self.choice.upstream is None:
             raise ModelError(f"{self.choice.model} is no provider's model")
+        # what the user's ~/.netrc has for the provider's host is no declared credential
+        os.environ["NETRC"] = os.devnull
         end, token = asyncio.Event(), self.token
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, end.set)
@@ -80,9 +83,15 @@ class Proxy:
             if token is not None:
                 app.middlewares.append(_asks_for(token))
             # a request's bytes go on as they came
-            runner = web.AppRunner(app, access_log=None, handler_cancellation=True, auto_decompress=False)
+            runner = web.AppRunner(
+                app,
+                access_log=None,
+                handler_cancellation=True,
+                shutdown_timeout=CLOSING_SECONDS,
+                auto_decompress=False,
+            )
             await runner.setup()
-            stack.push_async_callback(handler.close, DRAIN_SECONDS)
+            stack.push_async_callback(handler.close, ENDING_SECONDS)
             stack.push_async_callback(runner.cleanup)
             await web.TCPSite(runner, self.host, self.port, reuse_address=True).start()
             for text in self._how_to(runner.addresses[0][1], token):

@@ -156,7 +156,10 @@ class Session:
         """Lines that tell what the run has cost, where it could cost anything, and how it goes on at its limit."""
         if self._gateway is None or not self.settings.has_price:
             return []
-        lines = [f"spent under this run id: ${spent(self.run):.4f}, by what is known of every attempt"]
+        lines = [
+            f"spent under this run id: ${spent(self.run):.4f}, by what is known of every attempt, and by an "
+            "estimate of each reply that told no usage"
+        ]
         if self._is_at_its_limit():
             lines.append(
                 "the run's spend limit is reached: cases that were cut off, or not begun, are run by the same "

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
 
 from adapters.base import CommandResult, Task
-from clawbench.accounts import charged, facts_of, mismatches
+from clawbench.accounts import facts_of, mismatches
 from clawbench.bench import SpendLimitError
 from clawbench.case import Case
 from clawbench.endings import ending_of, ending_without_gateway
 from clawbench.watching import Watch
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
-from gateway.client import GatewayError
 from gateway.models import CaseCounts
 from workspace.container import GATEWAY_PORT, Keep, open_workspace
 from workspace.export import Export, export
@@ -111,8 +110,8 @@ class Attempt:
 
     def _limit(self, counts: CaseCounts) -> Ending:
         """Which of the two spend limits it was that refused a request."""
-        settings = self._case.bench.settings
-        own = settings.case_spend_limit is not None and charged(counts.cost) >= settings.case_spend_limit
+        limit = self._case.bench.settings.case_spend_limit
+        own = limit is not None and (counts.cost.held or 0) >= limit
         reached = self._case.bench.gateway.totals().budget_reached
         return Ending.BUDGET if own or not reached else Ending.RUN_BUDGET
 
@@ -227,7 +226,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
     name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", unique)
     with ExitStack() as stack:
         if socket is not None:
-            stack.callback(_close, case)
+            stack.callback(case.leave_gateway)
         with case.phase("workspace", "starting a fresh workspace"):
             workspace = stack.enter_context(
                 open_workspace(
@@ -248,9 +247,3 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
         finally:
             wanted = bench.settings.keep_container
             keep.keep = wanted == "always" or (wanted == "failed" and not case.is_resolved)
-
-
-def _close(case: Case) -> None:
-    """Close the gateway's case where the attempt did not get to it; a gateway that is gone has closed it."""
-    with suppress(LookupError, GatewayError):
-        case.bench.gateway.close_case(case.case_id)

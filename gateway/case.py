@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -54,6 +54,8 @@ class Exchange:
     priced: Decimal | None = None
     told: Decimal | None = None
     """US dollars, by the price table and by the provider itself."""
+    held: Decimal | None = None
+    """US dollars that are held against spend limits."""
     finish_reason: str | None = None
     """Why the model stopped, in the provider's own words."""
     tries: int = 0
@@ -75,7 +77,42 @@ class Exchange:
     @property
     def cost(self) -> Cost:
         """What its reply cost; to be asked only where there is one."""
-        return Cost(priced=self.priced, told=self.told, unpriced=int(self.priced is None))
+        return Cost(priced=self.priced, told=self.told, unpriced=int(self.priced is None), held=self.held)
+
+    @classmethod
+    def of_line(cls, line: str, number: int = 0) -> Exchange:
+        """A request that is over, as far as counts need it (raises ValueError for what is no line of a log).
+
+        Args:
+            line: of a request log.
+            number: of the request.
+        """
+        row = json.loads(line)
+        if not isinstance(row, dict) or not {"method", "path", "ending", "replied"} <= set(row):
+            raise ValueError("not a line of a request log")
+        same = (
+            "method",
+            "path",
+            "model",
+            "ending",
+            "replied",
+            "finish_reason",
+            "error",
+            "tries",
+            "waited",
+            "upstream_seconds",
+        )
+        cost = Cost.model_validate(row.get("cost") or {})
+        return cls(
+            number=number,
+            **{name: row[name] for name in same if name in row},
+            offered=tuple(row.get("offered", ())),
+            tools=tuple(row.get("tools", ())),
+            usage=TokenCounts.model_validate(row["tokens"]) if row.get("tokens") else None,
+            priced=cost.priced,
+            told=cost.told,
+            held=cost.held,
+        )
 
     def log_line(self) -> str:
         """The request as one line of JSON."""
@@ -221,6 +258,25 @@ class Case:
         waiting = time.monotonic() - self._waiting_since if self._waiting else 0.0
         counts = self._tally.counts(self._under_way.values(), self._waited + waiting)
         return counts.model_copy(update={"departure": self.departure})
+
+
+def logged(log: Path) -> Iterator[Exchange]:
+    """The requests of a log; a line that a kill of the machine tore is left out (raises OSError)."""
+    for number, line in enumerate(log.read_text("utf-8", errors="replace").splitlines()):
+        with suppress(ValueError):
+            yield Exchange.of_line(line, number)
+
+
+def counts_of(log: Path) -> CaseCounts:
+    """What a case's log adds up to, for one whose gateway is gone (raises OSError).
+
+    The times for which requests were held back at once are added up here.
+    """
+    tally, waited = Tally(), 0.0
+    for exchange in logged(log):
+        tally.add(exchange)
+        waited += exchange.waited
+    return tally.counts((), waited)
 
 
 def _append(log: Path, line: str) -> None:

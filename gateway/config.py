@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from gateway.metering.prices import PriceTable
 from gateway.providers import Provider
-from gateway.transforms import Transforms
 
 
 class _Strict(BaseModel):
@@ -38,11 +37,6 @@ class Upstream(_Strict):
         """What must be found in no reply and no file."""
         return (self.key.get_secret_value(),) if self.key else ()
 
-    @model_validator(mode="after")
-    def _has_known_transforms(self) -> Self:
-        Transforms(self.provider.transforms)
-        return self
-
 
 class GatewayConfig(_Strict):
     """One process's task; without an upstream it serves scripted and replayed models alone."""
@@ -60,7 +54,8 @@ class GatewayConfig(_Strict):
     @model_validator(mode="after")
     def _can_keep_its_limits(self) -> Self:
         limited = self.spend_limit is not None or self.case_spend_limit is not None
-        if limited and self.upstream and not self.prices:
+        enough = self.prices is not None and self.prices.is_enough_for_limits
+        if limited and self.upstream and not enough:
             raise ValueError(f"the price of {self.upstream.full_name} is not known, so no spend limit can be kept")
         return self
 

@@ -80,10 +80,11 @@ class Forwarding:
         self._secrets = line.upstream.secrets
         self._headers = line.headers(http.headers, changed=prepared.changed)
         self._admission = Admission(0.0, 0.0)
-        self._sent_at = 0.0
-        self._received = 0
+        self._sent_at, self._received = 0.0, 0
         self._kept: list[bytes] = []
         self._inner_errors: list[dict[str, Any]] = []
+        self._is_held = True
+        """Whether it waits here for a rate limit, or for its next try."""
         self.claw = ClawSide(http)
         self.is_sent = False
         """Whether the provider has the request, and may charge for it."""
@@ -101,7 +102,9 @@ class Forwarding:
             raise
         finally:
             if self.claw.lost or (self.claw.left and exchange.ending not in ("ok", "empty")):
-                exchange.ending = "client_gone"
+                exchange.ending = "held_back" if self._is_held else "client_gone"
+            elif exchange.ending is None:  # what nobody foresaw is not the claw's doing
+                exchange.ending, exchange.error = "server_error", "the gateway failed; gateway.log tells how"
             self._case.finish(exchange)
 
     async def _try_on(self) -> web.StreamResponse:
@@ -111,6 +114,7 @@ class Forwarding:
             self._admission = await self._line.pacer.admit(
                 case.spec.case_id, self._incoming.size / BYTES_PER_TOKEN, lambda: case.waiting(exchange)
             )
+            self._is_held = False
             try:
                 self._check_budget()
             except RefusedError:
@@ -121,6 +125,7 @@ class Forwarding:
             if not isinstance(result, _Later):
                 return result
             self._line.pacer.correct(self._admission, 0)
+            self._is_held = True
             with case.waiting(exchange):
                 await asyncio.sleep(result.seconds)
         raise AssertionError("the tries are not bounded here")
@@ -196,8 +201,7 @@ class Forwarding:
         self._inner_errors.clear()
         self._kept.clear()
         ending: Ending | None = None
-        complete = False
-        error = ""
+        complete, error = False, ""
         try:
             async for chunk in reply.content.iter_any():
                 if exchange.first_byte is None:
@@ -268,8 +272,8 @@ class Forwarding:
     def _is_overload(self, first: bytes) -> bool:
         """Whether the reply, of which nothing has been passed on yet, is no reply but an overload."""
         if first.lstrip()[:20].startswith(b'{"error"') and len(first) <= MAX_PEEK:
-            return pacing.is_transient(200, {}, pacing.parsed(first))
-        return any(pacing.is_transient(200, {}, event) for event in self._inner_errors)
+            return pacing.is_transient(200, pacing.parsed(first))
+        return any(pacing.is_transient(200, event) for event in self._inner_errors)
 
     def _settle(self, metered: Metered, ending: Ending | None = None, error: str = "") -> None:
         """The reply is over: count it."""
@@ -285,7 +289,7 @@ class Forwarding:
         exchange.finish_reason = metered.stop_reason and redact.mask(metered.stop_reason, self._secrets)
         exchange.served_model = metered.model and redact.mask(metered.model, self._secrets)
         exchange.priced = spending.price(metered.usage, exchange.arrived)
-        spending.add(
+        exchange.held = spending.add(
             self._case.spec.case_id,
             priced=exchange.priced,
             told=exchange.told,
@@ -294,6 +298,4 @@ class Forwarding:
             when=exchange.arrived,
         )
         if metered.usage:
-            used = metered.usage
-            told = (used.input, used.cache_read, used.cache_write, used.output)
-            self._line.pacer.correct(self._admission, sum(part or 0 for part in told))
+            self._line.pacer.correct(self._admission, metered.usage.known)

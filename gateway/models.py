@@ -24,6 +24,7 @@ Ending = Literal[
     "empty",
     "hung",
     "client_gone",
+    "held_back",
     "refused",
     "budget",
 ]
@@ -32,7 +33,8 @@ Ending = Literal[
 `ok`: a complete reply was sent. `unauthorized`, `rate_limited`, `server_error`: the model's provider answered
 401, 429, 5xx. `malformed`: the reply was no valid stream or JSON. `dropped`: the connection broke before a
 reply. `empty`: a complete reply that says and calls nothing. `hung`: no reply came. `client_gone`: the
-claw left, or the case was closed, before the reply was complete. `refused`: the request itself was wrong.
+claw left, or the case was closed, before the reply was complete. `held_back`: the same while the request was held
+back here, by the provider's rate limit or until a retry. `refused`: the request itself was wrong.
 `budget`: the spend limit of the run or of the case was reached, so it was not let through.
 """
 
@@ -81,6 +83,11 @@ class TokenCounts(_Strict):
     cache_write_1h: int | None = None
     """The part of `cache_write` that is kept for an hour, which costs more, where the provider tells it."""
 
+    @property
+    def known(self) -> int:
+        """The sum of the classes that are known."""
+        return sum(part or 0 for part in (self.input, self.cache_read, self.cache_write, self.output))
+
 
 class Cost(_Strict):
     """US dollars; None is unknown, never 0. Sums are of what is known: not whole with `unpriced` above 0."""
@@ -91,6 +98,9 @@ class Cost(_Strict):
     """What the provider itself said that it charged; None where it said nothing."""
     unpriced: int = 0
     """How many replies have no price: their model's is not known, or they told no usage."""
+    held: Decimal | None = None
+    """What is held against spend limits: of each reply the dearer of the two, or an estimate from its size where
+    neither is known; None where not even that can be told."""
 
 
 class CaseCounts(_Strict):
@@ -105,6 +115,8 @@ class CaseCounts(_Strict):
     """How many requests ended so; every ending is a key. A request still being answered is in none."""
     last_ending: Ending | None = None
     """The ending of the request that began last, of those that ended; `refused` only where all were."""
+    last_error: str = ""
+    """What went wrong with it, in the provider's words or the gateway's, without any key."""
     tool_surface: list[str] = Field(default_factory=list)
     """The names of all tools that reached the model, sorted."""
     removed_tools: list[str] = Field(default_factory=list)

@@ -161,18 +161,18 @@ class Pacer:
         return delay
 
 
-def is_transient(status: int, headers: Mapping[str, str], body: object) -> bool:
+def is_transient(status: int, body: object) -> bool:
     """Whether an error is a rate limit or an overload, which a later try may not meet.
 
     Args:
-        status: of the reply.
-        headers: of the reply.
+        status: of the reply. 503 is a temporary overload (RFC 9110, 15.6.4), as OpenAI's and DeepSeek's lists of
+            errors have it.
         body: its JSON.
     """
     kinds = _error_kinds(body)
     if kinds & _FINAL:
         return False
-    if status in (429, 529) or (status == 503 and "Retry-After" in headers):
+    if status in (429, 503, 529):
         return True
     return bool(kinds & _TRANSIENT)
 

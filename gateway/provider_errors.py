@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from aiohttp import ClientResponse
@@ -15,6 +16,10 @@ MAX_BODY = 1024 * 1024
 """The most bytes of an error that are read."""
 MAX_TEXT = 500
 """The most characters of an error that the log keeps."""
+_NO_SUCH_MODEL = re.compile(
+    r"not a valid model|model_not_found|\bmodel\b.{0,100}?(not exist|not found)", re.IGNORECASE | re.DOTALL
+)
+"""OpenRouter and DeepSeek say with status 400 that there is no such model; others say it with 404."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class ProviderFault:
         if self.status == 429 or (self.is_transient and self.status < 500):
             return "rate_limited"
         if self.status >= 500 or self.status < 400 or self.status in (404, 405, 408):
+            return "server_error"
+        if _NO_SUCH_MODEL.search(self.text):
             return "server_error"
         return "refused"
 
@@ -78,5 +85,5 @@ async def read_fault(reply: ClientResponse, secrets: tuple[str, ...]) -> Provide
         body=raw,
         clean=clean,
         text=f"HTTP {reply.status}: " + clean.decode("utf-8", "replace")[:MAX_TEXT],
-        is_transient=pacing.is_transient(reply.status, reply.headers, pacing.parsed(decoded)),
+        is_transient=pacing.is_transient(reply.status, pacing.parsed(decoded)),
     )

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from gateway.headers import CREDENTIALS
 from gateway.models import Api
+from gateway.transforms import Transforms
 
 LOCAL_SUFFIX = ".local"
 """`providers.yaml` has its user's own `providers.local.yaml` beside it."""
@@ -103,7 +104,14 @@ class Provider(_Strict):
             raise ValueError("not an http(s) address")
         if parts.query or parts.fragment or "@" in parts.netloc:
             raise ValueError("an address must hold no query, fragment or credentials")
+        _ = parts.port  # raises ValueError for one that is none
         return url.rstrip("/")
+
+    @field_validator("transforms")
+    @classmethod
+    def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        Transforms(names)
+        return names
 
     @field_validator("headers")
     @classmethod

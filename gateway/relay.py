@@ -72,9 +72,12 @@ class RelayHandler:
 
     async def _accept(self, http: web.Request, exchange: Exchange) -> Forwarding:
         exchange.api = intake.api_of(http.path)
-        incoming = await intake.read(http, exchange.api, exchange, self._line.upstream.model)
-        self._case.keep_body(incoming.body)
-        prepared = self._prepare(exchange, incoming)
+        try:
+            incoming = await intake.read(http, exchange.api, exchange, self._line.upstream.model)
+            self._case.keep_body(incoming.body)
+            prepared = self._prepare(exchange, incoming)
+        except RecursionError:
+            raise RefusedError(400, "The body is nested too deep.") from None
         return Forwarding(
             case=self._case,
             line=self._line,

@@ -99,7 +99,7 @@ def _fault(reply: Recorded) -> ProviderFault:
         body=body,
         clean=body,
         text=f"HTTP {reply.status}: " + body.decode("utf-8", "replace")[:MAX_TEXT],
-        is_transient=pacing.is_transient(reply.status, reply.headers, pacing.parsed(body)),
+        is_transient=pacing.is_transient(reply.status, pacing.parsed(body)),
     )
 
 

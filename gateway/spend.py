@@ -2,8 +2,9 @@
 
 A request is let through while less than the limit is spent, so the replies that are under way at that moment may
 go beyond it by what they cost themselves. Where a provider tells its own price and a table gives another, the
-higher one is held against the limit. A reply that told no usage has no price in any record; here it is held
-against the limit by an estimate from its size, for else a limit would not hold.
+higher one is held against the limit. A reply that told no usage has no price; it is held against the limit by an
+estimate from its size, for else a limit would not hold. The request log has what is held, so that a run that is
+gone on with begins where it was.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ class Spending:
         self._run_limit = run_limit
         self._case_limit = case_limit
         self._cases: defaultdict[str, Decimal] = defaultdict(Decimal)
-        self._unknown = False
         self.spent = before
 
     @property
@@ -61,8 +61,6 @@ class Spending:
     def _run_refusal(self) -> str | None:
         if self._run_limit is not None and self.spent >= self._run_limit:
             return f"the run has spent {_dollars(self.spent)} of its limit of {_dollars(self._run_limit)}"
-        if self._unknown and (self._run_limit is not None or self._case_limit is not None):
-            return "a reply's price is not known and can't be estimated, so the spend limit could not be kept"
         return None
 
     def price(self, usage: TokenCounts | None, when: datetime) -> Decimal | None:
@@ -78,7 +76,7 @@ class Spending:
         usage: TokenCounts | None,
         size: tuple[int, int],
         when: datetime,
-    ) -> None:
+    ) -> Decimal | None:
         """A reply has come, whole or in part.
 
         Args:
@@ -88,14 +86,15 @@ class Spending:
             usage: what it told.
             size: bytes of the request and of the reply.
             when: the request was made.
+
+        Returns:
+            what is held against the limits for it; None where there is no price for that, and so no limit either.
         """
         known = [cost for cost in (priced, told) if cost is not None]
-        cost = max(known) if known else self._estimate(usage, size, when)
-        if cost is None:
-            self._unknown = True
-            return
-        self.spent += cost
-        self._cases[case_id] += cost
+        held = max(known) if known else self._estimate(usage, size, when)
+        self.spent += held or 0
+        self._cases[case_id] += held or 0
+        return held
 
     def _estimate(self, usage: TokenCounts | None, size: tuple[int, int], when: datetime) -> Decimal | None:
         asked, said = (bytes_ // BYTES_PER_TOKEN for bytes_ in size)

@@ -8,6 +8,7 @@ from copy import deepcopy
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from gateway.metering.usage import UNKNOWN
 from gateway.models import ENDINGS, CaseCounts, Cost, Ending, RunTotals, TokenCounts
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class TokenSum:
 
     def total(self) -> TokenCounts:
         """The sum; with nothing added it is that of no tokens at all."""
+        if not self._known and not self._unknown:
+            return TokenCounts(reasoning=0)
         nothing_known: dict[str, int | None] = dict.fromkeys(self._unknown)
         return TokenCounts(**(nothing_known | self._known))
 
@@ -42,17 +45,19 @@ class CostSum:
     def __init__(self) -> None:
         self._priced: Decimal | None = None
         self._told: Decimal | None = None
+        self._held: Decimal | None = None
         self._unpriced = 0
 
     def add(self, cost: Cost) -> None:
         """Add one reply's, or one case's."""
         self._priced = _plus(self._priced, cost.priced)
         self._told = _plus(self._told, cost.told)
+        self._held = _plus(self._held, cost.held)
         self._unpriced += cost.unpriced
 
     def total(self) -> Cost:
         """The sum of what is known."""
-        return Cost(priced=self._priced, told=self._told, unpriced=self._unpriced)
+        return Cost(priced=self._priced, told=self._told, unpriced=self._unpriced, held=self._held)
 
 
 def _plus(one: Decimal | None, other: Decimal | None) -> Decimal | None:
@@ -68,8 +73,8 @@ class Tally:
         self._tokens, self._cost = TokenSum(), CostSum()
         self._endings: Counter[Ending] = Counter()
         self._stop_reasons: Counter[str] = Counter()
-        self._last: tuple[int, Ending] | None = None
-        self._last_told: tuple[int, Ending] | None = None
+        self._last: tuple[int, Ending, str] | None = None
+        self._last_told: tuple[int, Ending, str] | None = None
         self._passed: set[str] = set()
         self.removed: set[str] = set()
         """The names of tools that were offered and did not reach the model."""
@@ -86,16 +91,16 @@ class Tally:
         if exchange.model:
             self._models.add(exchange.model)
         if exchange.ending:
-            self._add_ending(exchange.number, exchange.ending)
+            self._add_ending((exchange.number, exchange.ending, exchange.error or ""))
         if exchange.replied:
             self._add_reply(exchange)
 
-    def _add_ending(self, number: int, ending: Ending) -> None:
-        self._endings[ending] += 1
-        self._last = max(self._last or (-1, ending), (number, ending))
+    def _add_ending(self, ended: tuple[int, Ending, str]) -> None:
+        self._endings[ended[1]] += 1
+        self._last = max(self._last or ended, ended)
         # what was refused here says nothing of the provider, and must not hide what it did before
-        if ending != "refused":
-            self._last_told = max(self._last_told or (-1, ending), (number, ending))
+        if ended[1] != "refused":
+            self._last_told = max(self._last_told or ended, ended)
 
     def _add_reply(self, exchange: Exchange) -> None:
         self._turns += exchange.ending in ("ok", "empty")
@@ -103,10 +108,8 @@ class Tally:
         self._cost.add(exchange.cost)
         if exchange.finish_reason:
             self._stop_reasons[exchange.finish_reason] += 1
-        if exchange.usage:
-            self._tokens.add(exchange.usage)
-        else:
-            self._unknown_usage += 1
+        self._tokens.add(exchange.usage or UNKNOWN)
+        self._unknown_usage += exchange.usage is None
 
     def counts(self, under_way: Iterable[Exchange], waited: float) -> CaseCounts:
         """The sums, with the requests that are under way as they stand.
@@ -128,6 +131,7 @@ class Tally:
             tokens=self._tokens.total(),
             endings={ending: self._endings[ending] for ending in ENDINGS},
             last_ending=last[1] if last else None,
+            last_error=last[2] if last else "",
             tool_surface=sorted(self._passed),
             removed_tools=sorted(self.removed),
             models=sorted(self._models),

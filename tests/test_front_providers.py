@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -21,6 +22,7 @@ from bench_run import ROOT, environment, run_bench
 from dialects import profiles
 from dialects.server import KEY, MODEL, DialectServer
 from provider_world import KEY_NAME, declare
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from adapters.base import CommandResult, TokenUsage
@@ -33,6 +35,7 @@ from clawbench.recordings import RecordingError, recorded, require_recordings
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Ending
 from gateway.models import ENDINGS, CaseCounts, Cost, TokenCounts
+from gateway.tally import Tally
 from records.run import RunDirectory
 from reports.summary import summary_lines
 
@@ -97,6 +100,19 @@ def test_a_limit_needs_a_price() -> None:
         check_limits(choose("scripted:oracle", gateway=True), ["--spend-limit"])
 
 
+@pytest.mark.parametrize("known", ["input", "output"])
+def test_a_limit_needs_the_price_of_input_and_of_output(
+    tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    for name, value in declare(tmp_path, server, prices={MODEL: {known: 3}}).items():
+        monkeypatch.setenv(name, value)
+    choice = choose(LOCAL, gateway=True)
+    with pytest.raises(ValueError, match=r"no price is known .* of input and output at the least"):
+        check_limits(choice, ["--spend-limit"])
+    with pytest.raises(ValidationError, match="not known"):
+        choice.gateway_config(Decimal(1), None, Decimal(0))
+
+
 def test_a_claw_and_a_provider_need_a_format_in_common(
     tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +147,7 @@ def test_what_workers_and_manifests_are_told_holds_no_secret(tmp_path: Path) -> 
             "--spend-limit and --record: that is the gateway's work",
         ),
         (["--gateway=off", "--model=scripted:oracle"], "is answered by the gateway"),
+        (["--model=replay:docs", "--record"], "--record: what replay:docs answers is a recording already"),
     ],
 )
 def test_options_that_make_no_sense_are_a_line_and_leave_nothing(
@@ -188,10 +205,10 @@ def heading(process: subprocess.Popen[str], last: str) -> str:
     raise AssertionError(said)
 
 
-def ask(address: str, key: str = "none") -> requests.Response:
-    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}]}
+def ask(address: str, key: str = "none", *, stream: bool = False) -> requests.Response:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "stream": stream}
     headers = {"Authorization": f"Bearer {key}"}
-    return requests.post(f"{address}/chat/completions", json=body, headers=headers, timeout=60)
+    return requests.post(f"{address}/chat/completions", json=body, headers=headers, timeout=60, stream=stream)
 
 
 def test_the_proxy_serves_counts_and_tells_what_it_cost(
@@ -210,6 +227,52 @@ def test_the_proxy_serves_counts_and_tells_what_it_cost(
     assert "cost by the price table: $0." in end
     assert len((tmp_path / "requests.jsonl").read_text().splitlines()) == 2
     assert KEY not in said + end
+
+
+def test_the_proxy_keeps_an_earlier_recording(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    cassette = tmp_path / "paid.jsonl"
+    cassette.write_text("paid\n")
+    with proxy(tmp_path, declared, f"--record={cassette}") as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 2
+    assert re.search(r"error: --record .*paid\.jsonl: there is a recording already", said), said
+    assert cassette.read_text() == "paid\n"
+
+
+def test_the_proxy_uses_no_credential_but_the_declared_one(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("default login somebody password else\n")
+    netrc.chmod(0o600)
+    with proxy(tmp_path, declared | {"HOME": str(tmp_path)}) as process:
+        address = re.search(r"OPENAI_BASE_URL=(\S+)", heading(process, "the model is named"))
+        assert address
+        assert ask(address[1]).status_code == 200
+    assert dict(server.received[0].headers)["Authorization"] == f"Bearer {KEY}"
+
+
+def test_the_proxy_ends_in_the_middle_of_a_reply(
+    tmp_path: Path, server: DialectServer, declared: dict[str, str]
+) -> None:
+    gone = threading.Event()
+    with proxy(tmp_path, declared) as process:
+        address = re.search(r"OPENAI_BASE_URL=(\S+)", heading(process, "the model is named"))
+        assert address
+        server.before_piece = lambda number: number and gone.wait()
+        try:
+            with ask(address[1], stream=True) as reply:
+                assert next(reply.iter_content(None))
+                process.send_signal(signal.SIGINT)
+                # the reply itself never ends
+                end = process.communicate(timeout=50)[0]
+        finally:
+            gone.set()
+    assert process.returncode == 0, end
+    assert "requests: 1 (1 client_gone)" in end
+    assert "Task was destroyed" not in end
 
 
 def test_the_proxy_asks_for_its_token_where_others_can_reach_it(
@@ -246,6 +309,22 @@ def test_an_ending_at_a_limit_is_told_by_whose_limit_it_was() -> None:
     assert (ending, "the run's spend limit" in why) == (Ending.RUN_BUDGET, True)
 
 
+def test_a_providers_own_words_are_in_the_detail() -> None:
+    failed = counts(requests=1, last_ending="server_error", last_error="HTTP 404:\n no such model")
+    ended = CommandResult(1, b"", b"", 1.0)
+    assert ending_of(ended, failed)[1] == "the provider failed (HTTP 404: no such model)"
+    refused = counts(requests=1, last_ending="refused", last_error="HTTP 400: odd")
+    assert ending_of(ended, refused)[1].endswith("was refused (HTTP 400: odd)")
+    assert ending_of(ended, counts(requests=1, last_ending="server_error"))[1] == "the provider failed (5xx)"
+
+
+def test_who_gave_up_on_a_rate_limit_has_not_failed_and_who_waited_for_it_has_used_its_time() -> None:
+    held = counts(requests=1, last_ending="held_back", endings=dict.fromkeys(ENDINGS, 0) | {"held_back": 1})
+    ending, why = ending_of(CommandResult(1, b"", b"", 1.0), held)
+    assert (ending, "rate limit" in why) == (Ending.INFRASTRUCTURE, True)
+    assert ending_of(CommandResult(None, b"", b"", 1.0), held)[0] is Ending.TIMEOUT
+
+
 @pytest.mark.parametrize(
     ("exit_code", "ending"), [(0, Ending.FINISHED), (1, Ending.AGENT_ERROR), (None, Ending.TIMEOUT)]
 )
@@ -257,7 +336,7 @@ def test_without_a_gateway_use_is_what_the_claw_tells_and_the_rest_is_unknown() 
     facts = facts_of(None, TokenUsage(input=7, output=3), has_price=True)
     assert facts["requests"] is None
     assert (facts["tokens"]["input"], facts["tokens"]["cache_read"]) == (7, None)
-    assert facts["cost"] == {"priced": None, "told": None, "unpriced": None}
+    assert facts["cost"] == {"priced": None, "told": None, "unpriced": None, "held": None}
 
 
 def test_a_claw_that_counts_otherwise_is_told_of() -> None:
@@ -272,11 +351,17 @@ def test_a_claw_that_counts_otherwise_is_told_of() -> None:
 def test_what_is_spent_is_spent_in_attempts_that_were_thrown_away_too(tmp_path: Path) -> None:
     run = RunDirectory.named(tmp_path, "run")
     case = run.case("claw", "one")
-    for priced, told in (("0.25", None), ("0.10", "0.50"), (None, None)):
+    line = {"method": "POST", "path": "/", "ending": "ok", "replied": True}
+    for priced, told, held in (
+        ("0.25", None, "0.25"),
+        ("0.10", "0.40", "0.40"),
+        (None, None, "0.10"),
+        (None,) * 3,
+    ):
         case.begin()
-        cost = {"priced": priced, "told": told, "unpriced": int(priced is None)}
-        case.requests.write_text(json.dumps({"ending": "ok", "cost": cost}) + '\n{"torn')
-    assert spent(run) == Decimal("0.75"), "the dearer of the two is held against limits"
+        cost = {"priced": priced, "told": told, "unpriced": int(priced is None), "held": held}
+        case.requests.write_text(json.dumps(line | {"cost": cost}) + '\n{"torn')
+    assert spent(run) == Decimal("0.75"), "what is held against limits"
     case.forget()
     assert spent(run) == Decimal("0.75")
     assert not case.path.exists()
@@ -292,6 +377,15 @@ def table(lines: Sequence[str], title: str) -> dict[str, list[str]]:
     begin = lines.index(title)
     rows = [line.split() for line in lines[begin + 1 :] if line and not line.startswith(" ")]
     return {row[0]: row[1:] for row in reversed(rows)}
+
+
+def test_a_case_that_asked_nothing_makes_no_sum_a_part(tmp_path: Path) -> None:
+    run = RunDirectory.named(tmp_path, "run")
+    told = TokenCounts(input=5, output=2, reasoning=1)
+    for number, tally in enumerate((counts(tokens=told), Tally().counts((), 0.0)), 1):
+        finished(run, "hermes", number, **facts_of(tally, None, has_price=False))
+    use = table(summary_lines(run), "Model use")["hermes"]
+    assert use[2:7] == ["5", "0", "0", "2", "1"]
 
 
 def test_the_summary_shows_costs_and_never_takes_unknown_for_nothing(tmp_path: Path) -> None:

@@ -162,7 +162,13 @@ def test_a_killed_gateway_ends_the_cases_at_work_and_the_rerun_does_only_them(
     killed = BenchRun(folder, process.returncode, output)
     assert killed.outcomes() == {FIRST: "empty_patch", SECOND: "infrastructure"}, output
     assert "gateway" in killed.cases()[SECOND]["detail"]
-    assert all(row["ending"] for row in rows(case / "requests.jsonl"))
+    logged = rows(case / "requests.jsonl")
+    assert all(row["ending"] for row in logged)
+    broken = killed.cases()[SECOND]
+    assert broken["requests"] == len(logged) > 0
+    assert broken["tokens"]["output"] == sum(row["tokens"]["output"] for row in logged)
+    costs = [Decimal(one["cost"]["priced"]) for one in killed.cases().values()]
+    assert sum(costs) == spent(RunDirectory(folder)), "the cases add up to the log"
 
     server.reset(brain(FIRST), brain(SECOND))
     again = run_bench(tmp_path, run_id, *BOTH, **variables)

@@ -19,10 +19,12 @@ import pytest
 import zstandard
 from aiohttp import web
 from dialects.clients import Wire
+from dialects.delivery import Trouble
 from dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, VLLM
 from dialects.server import MODEL, Brain, Canned, DialectServer
 from relay_world import PRICES, World, relaying
 
+from gateway.case import counts_of
 from gateway.intake import MAX_BODY
 from gateway.models import Api, CaseSpec
 
@@ -132,6 +134,7 @@ def test_what_only_looks_like_an_image_passes(fresh: World) -> None:
         (b'{"model": "another"}', 404, "'another' is not served here"),
         (b"\xff", 400, "not valid JSON"),
         (b"[" * 100_000, 400, "not valid JSON"),
+        (b'{"model": "%b", "x": %b0%b}' % (MODEL.encode(), b"[" * 600, b"]" * 600), 400, "nested too deep"),
     ],
 )
 def test_what_is_no_request_is_refused_in_the_formats_own_shape(
@@ -315,6 +318,25 @@ def test_a_status_and_what_it_means_for_the_case(fresh: World, status: int, endi
     assert line["error"] == f"HTTP {status}: <html>no</html>"
 
 
+@pytest.mark.parametrize(
+    ("message", "ending"),
+    [
+        ("vendor/model-1 is not a valid model ID", "server_error"),
+        ("Model Not Exist", "server_error"),
+        ("The model `vendor/model-1` does not exist or you do not have access to it.", "server_error"),
+        ("This model's maximum context length is 8192 tokens.", "refused"),
+        ("tool_choice is not supported by this model", "refused"),
+    ],
+)
+def test_a_model_that_is_not_there_is_not_the_claws_fault(fresh: World, message: str, ending: str) -> None:
+    error = json.dumps({"error": {"message": message, "code": 400}}).encode()
+    fresh.server.canned.append(canned(400, error))
+    assert post(socket_of(fresh), PATHS["chat"], request_of("chat")) == (400, error)
+    counts = fresh.client.close_case("case")
+    assert counts.last_ending == ending
+    assert message in counts.last_error
+
+
 def test_a_silent_provider_is_hung(tmp_path: Path) -> None:
     with DialectServer(OPENAI, Brain("hang")) as server, relaying(server, tmp_path, timeout=0.3) as world:
         status, answer = post(socket_of(world), PATHS["chat"], request_of("chat"))
@@ -335,13 +357,12 @@ def test_an_overload_in_place_of_a_reply_is_tried_again(tmp_path: Path) -> None:
         assert (line["tries"], line["waited"] >= 1) == (2, True)
 
 
-def test_a_claw_that_leaves_while_it_waits_costs_nothing(tmp_path: Path) -> None:
-    with (
-        DialectServer(OPENAI) as server,
-        relaying(server, tmp_path, rate_limit={"requests_per_minute": 1}) as world,
-    ):
+@pytest.mark.parametrize("fields", [{"rate_limit": {"requests_per_minute": 1}}, {"retries": 1}], ids=str)
+def test_a_claw_that_leaves_while_it_is_held_back_costs_nothing(tmp_path: Path, fields: dict[str, Any]) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path, **fields) as world:
         path = socket_of(world)
         assert post(path, PATHS["chat"], request_of("chat"))[0] == 200
+        server.troubles.append(Trouble(429, headers={"Retry-After": "100"}))
         with socket.socket(socket.AF_UNIX) as leaving:
             leaving.connect(str(path))
             body = json.dumps(request_of("chat")).encode()
@@ -349,11 +370,12 @@ def test_a_claw_that_leaves_while_it_waits_costs_nothing(tmp_path: Path) -> None
                 b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
             )
             leaving.sendall(body)
-            wait_for(lambda: world.client.counts("case").requests == 2)
-        wait_for(lambda: world.client.counts("case").endings["client_gone"] == 1)
+            wait_for(lambda: world.client.counts("case").waited > 0)
+        wait_for(lambda: world.client.counts("case").endings["held_back"] == 1)
+        tries = int("retries" in fields)
         counts = world.client.close_case("case")
-        assert (counts.turns, counts.unknown_usage, len(server.received)) == (1, 0, 1)
-        assert [line["tries"] for line in world.log()] == [1, 0]
+        assert (counts.turns, counts.unknown_usage, len(server.received)) == (1, 0, 1 + tries)
+        assert [line["tries"] for line in world.log()] == [1, tries]
 
 
 def test_the_log_adds_up_to_the_counts_and_the_counts_to_the_totals(tmp_path: Path) -> None:
@@ -387,6 +409,8 @@ def test_the_log_adds_up_to_the_counts_and_the_counts_to_the_totals(tmp_path: Pa
             told = [line["cost"]["priced"] for line in replies]
             assert sum(Decimal(one) for one in told if one is not None) == counts.cost.priced
             assert sum(counts.endings.values()) == counts.requests
+            again = counts_of(world.log_path(case_id))
+            assert again == counts.model_copy(update={"upstream_seconds": again.upstream_seconds})
         assert (totals.cases, totals.requests) == (3, 21)
 
 

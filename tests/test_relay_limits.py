@@ -151,3 +151,6 @@ def test_replies_without_usage_do_not_run_past_the_limit(tmp_path: Path) -> None
         counts = world.client.close_case("case")
         assert counts.unknown_usage == counts.turns == len(server.received) > 0
         assert counts.cost.priced is None
+        # a run that is gone on with begins with what its log has
+        held = sum(Decimal(line["cost"]["held"]) for line in world.log() if line["replied"])
+        assert limits["spend_limit"] <= held == counts.cost.held == world.client.totals().spent

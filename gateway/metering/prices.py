@@ -125,6 +125,11 @@ class PriceTable(_Strict):
 
         return catalogue.find(provider.name, provider.base_url, provider.price_provider, model, today)
 
+    @property
+    def is_enough_for_limits(self) -> bool:
+        """Whether any reply can be held against a limit, be it by an estimate: input and output have a price."""
+        return all(None not in (rates.input, rates.output) for period in self.periods for rates in period.tiers)
+
     def price(self, usage: TokenCounts, when: datetime) -> Decimal | None:
         """What one reply cost, in US dollars; None: unknown.
 
