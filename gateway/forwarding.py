@@ -86,8 +86,8 @@ class Forwarding:
         self._is_held = True
         """Whether it waits here for a rate limit, or for its next try."""
         self.claw = ClawSide(http)
-        self._has_told_a_fault = False
-        """Whether the reply itself told of an error: a claw that leaves at that did not leave by itself."""
+        self._is_at_fault = False
+        """Whether the reply itself was at fault: a claw that leaves at that did not leave by itself."""
         self.is_sent = False
         """Whether the provider has the request, and may charge for it."""
 
@@ -104,7 +104,7 @@ class Forwarding:
             raise
         finally:
             left = self.claw.lost or (self.claw.left and exchange.ending not in ("ok", "empty"))
-            if left and not self._has_told_a_fault:
+            if left and not self._is_at_fault:
                 exchange.ending = "held_back" if self._is_held else "client_gone"
             elif exchange.ending is None:  # what nobody foresaw is not the claw's doing
                 exchange.ending, exchange.error = "server_error", "the gateway failed; gateway.log tells how"
@@ -283,7 +283,7 @@ class Forwarding:
         exchange, spending = self._exchange, self._line.spending
         self.is_sent = False
         exchange.ending = ending or metered.ending
-        self._has_told_a_fault = ending is None and metered.ending in ("server_error", "rate_limited")
+        self._is_at_fault = ending is None and metered.ending in ("server_error", "rate_limited", "malformed")
         exchange.upstream_seconds = time.monotonic() - self._sent_at
         exchange.error = redact.mask(error or metered.error, self._secrets) or None
         if self._incoming.counts_tokens:
