@@ -73,8 +73,20 @@ class World:
         return self.folder / "logs" / f"{case_id}.jsonl"
 
     def log(self, case_id: str = "case") -> list[dict[str, Any]]:
-        """The case's request log, line by line."""
-        return [json.loads(line) for line in self.log_path(case_id).read_text().splitlines()]
+        """The case's request log, line by line; a request gets its line a moment after its reply has come."""
+        wait_for(lambda: self._is_logged(case_id))
+        return self._lines(case_id)
+
+    def _is_logged(self, case_id: str) -> bool:
+        try:
+            begun = self.client.counts(case_id).requests
+        except LookupError:  # closed: nothing comes any more
+            return True
+        return sum(line["method"] == "POST" for line in self._lines(case_id)) >= begun
+
+    def _lines(self, case_id: str) -> list[dict[str, Any]]:
+        path = self.log_path(case_id)
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def everything(self) -> str:
         """All that the gateway left in files."""

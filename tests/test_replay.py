@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dialects.clients import Wire, ask_chat, openai_client
 from dialects.delivery import Delivery, Trouble
 from dialects.profiles import ANTHROPIC, DEEPSEEK, OPENAI, OPENROUTER, VLLM, Dialect
 from dialects.server import MODEL, DialectServer
-from relay_world import COMMANDS, ask, converse, relaying, runs, user
+from relay_world import COMMANDS, ask, converse, relaying, runs, user, wait_for
 
 from gateway.client import Gateway, GatewayClient
 from gateway.models import Api, CaseCounts, CaseSpec
@@ -41,8 +42,15 @@ class Replays:
         return Wire(self.client.open_case(CaseSpec(case_id=case_id, **given)))
 
     def log(self, case_id: str = "case") -> list[dict[str, Any]]:
-        lines = (self.folder / f"{case_id}.requests").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        path = self.folder / f"{case_id}.requests"
+
+        def lines() -> list[dict[str, Any]]:
+            return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+        with suppress(LookupError):  # closed: nothing comes any more
+            begun = self.client.counts(case_id).requests
+            wait_for(lambda: sum(line["method"] == "POST" for line in lines()) >= begun)
+        return lines()
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +139,7 @@ def test_no_key_is_in_the_cassette(replays: Replays, cassette: Path, tmp_path: P
         ask_chat(client, MODEL, user(f"is {server.key} your key?"), stream=True)
         with pytest.raises(openai.BadRequestError):
             ask_chat(client, MODEL, user("is it?"), stream=True)
+        wait_for(lambda: len(cassette.read_text().splitlines()) == 2)
         assert server.key not in cassette.read_text()
         asked, refused = cassette.read_text().splitlines()
         assert "*" * len(server.key) in asked
