@@ -26,7 +26,7 @@ from clawbench.model_choice import Choice, ModelError
 from gateway.case import Case
 from gateway.models import CaseCounts, CaseSpec
 from gateway.relay import RelayHandler
-from gateway.server import CLOSING_SECONDS, ENDING_SECONDS
+from gateway.server import ENDING_SECONDS, runner_of
 from gateway.upstream import Line
 
 
@@ -46,11 +46,6 @@ class Proxy:
     cassette: Path | None = None
     """Gets every exchange whole."""
 
-    @property
-    def token(self) -> str | None:
-        """What clients must give as their key; None on loopback, where only this machine's users are."""
-        return None if _is_loopback(self.host) else token_urlsafe(24)
-
     async def serve(self, say: Callable[[str], None]) -> CaseCounts:
         """Serve until SIGINT or SIGTERM.
 
@@ -68,7 +63,9 @@ class Proxy:
             raise ModelError(f"{self.choice.model} is no provider's model")
         # what the user's ~/.netrc has for the provider's host is no declared credential
         os.environ["NETRC"] = os.devnull
-        end, token = asyncio.Event(), self.token
+        end = asyncio.Event()
+        # on loopback only this machine's users are
+        token = None if _is_loopback(self.host) else token_urlsafe(24)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, end.set)
         config = self.choice.gateway_config(self.spend_limit, None, Decimal(0))
@@ -82,17 +79,10 @@ class Proxy:
             app = handler.application()
             if token is not None:
                 app.middlewares.append(_asks_for(token))
-            # a request's bytes go on as they came
-            runner = web.AppRunner(
-                app,
-                access_log=None,
-                handler_cancellation=True,
-                shutdown_timeout=CLOSING_SECONDS,
-                auto_decompress=False,
-            )
-            await runner.setup()
+            runner = runner_of(app)
             stack.push_async_callback(handler.close, ENDING_SECONDS)
             stack.push_async_callback(runner.cleanup)
+            await runner.setup()
             await web.TCPSite(runner, self.host, self.port, reuse_address=True).start()
             for text in self._how_to(runner.addresses[0][1], token):
                 say(text)

@@ -13,7 +13,7 @@ from aiohttp import web
 from gateway import wire
 from gateway.behaviours.base import Fault
 from gateway.case import Case, Exchange
-from gateway.intake import MAX_BODY, MODELS_PATH
+from gateway.intake import MODELS_PATH, application
 from gateway.metering.usage import usage_of
 from gateway.refusals import models_response
 from gateway.removed_calls import ReplyFilter, restore
@@ -41,10 +41,7 @@ class ChatHandler:
 
     def application(self) -> web.Application:
         """The web application to be served on the case's socket."""
-        app = web.Application(client_max_size=MAX_BODY)
-        # One handler for everything: a refused request is counted and logged like any other.
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        return app
+        return application(self._handle)
 
     async def _handle(self, http: web.Request) -> web.StreamResponse:
         exchange = self._case.begin(http.method, http.path)

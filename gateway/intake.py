@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,13 @@ def api_of(path: str) -> Api:
         return PATHS[path]
     except KeyError:
         raise RefusedError(404, f"There is nothing at {path}. Served are: {', '.join(PATHS)}") from None
+
+
+def application(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.Application:
+    """What is served on a case's socket, by one handler: a refused request is counted and logged like any other."""
+    app = web.Application(client_max_size=MAX_BODY)
+    app.router.add_route("*", "/{path:.*}", handle)
+    return app
 
 
 async def read(http: web.Request, api: Api, exchange: Exchange, model: str | None) -> Incoming:

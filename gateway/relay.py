@@ -38,10 +38,7 @@ class RelayHandler:
 
     def application(self) -> web.Application:
         """The web application to be served on the case's socket, by a server that decompresses nothing."""
-        app = web.Application(client_max_size=intake.MAX_BODY)
-        # One handler for everything: a refused request is counted and logged like any other.
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        return app
+        return intake.application(self._handle)
 
     async def close(self, seconds: float) -> None:
         """Wait for replies whose claw has left, to learn their usage; then end them.

@@ -9,7 +9,7 @@ from gateway import pacing
 from gateway.case import Case, Exchange
 from gateway.cassette import DepartureError, Player, Recorded
 from gateway.claw_side import ClawSide
-from gateway.intake import MAX_BODY, MODELS_PATH, Incoming, api_of, read
+from gateway.intake import MODELS_PATH, Incoming, api_of, application, read
 from gateway.metering.reader import ReplyReader
 from gateway.provider_errors import MAX_TEXT, ProviderFault
 from gateway.refusals import RefusedError, models_response
@@ -39,10 +39,7 @@ class ReplayHandler:
 
     def application(self) -> web.Application:
         """The web application to be served on the case's socket."""
-        app = web.Application(client_max_size=MAX_BODY)
-        # One handler for everything: a refused request is counted and logged like any other.
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        return app
+        return application(self._handle)
 
     async def _handle(self, http: web.Request) -> web.StreamResponse:
         exchange = self._case.begin(http.method, http.path)

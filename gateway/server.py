@@ -51,16 +51,20 @@ class _Served:
     folder: Path
 
 
-async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
-    folder.mkdir(mode=0o700)
-    runner = web.AppRunner(
+def runner_of(app: web.Application) -> web.AppRunner:
+    """What serves an application of the gateway's, whatever the door: a request's bytes go on as they came."""
+    return web.AppRunner(
         app,
         access_log=None,
         handler_cancellation=True,
         shutdown_timeout=CLOSING_SECONDS,
-        # a request's bytes go on as they came
         auto_decompress=False,
     )
+
+
+async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
+    folder.mkdir(mode=0o700)
+    runner = runner_of(app)
     await runner.setup()
     await web.UnixSite(runner, folder / SOCKET).start()
     return runner
