@@ -69,7 +69,7 @@ def api_of(path: str) -> Api:
 
 
 def application(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.Application:
-    """What is served on a case's socket, by one handler: a refused request is counted and logged like any other."""
+    """What is served on a case's socket, all by one handler: a refused request is counted and logged, too."""
     app = web.Application(client_max_size=MAX_BODY)
     app.router.add_route("*", "/{path:.*}", handle)
     return app
