@@ -78,9 +78,11 @@ class World:
         return self._lines(case_id)
 
     def _is_logged(self, case_id: str) -> bool:
+        if self.gateway._process.poll() is not None:  # gone: nothing comes any more
+            return True
         try:
             begun = self.client.counts(case_id).requests
-        except LookupError:  # closed: nothing comes any more
+        except LookupError:  # closed: nor here
             return True
         return sum(line["method"] == "POST" for line in self._lines(case_id)) >= begun
 

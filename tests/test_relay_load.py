@@ -149,6 +149,7 @@ def test_a_kill_in_the_middle_leaves_whole_lines(tmp_path: Path) -> None:
         threading.Thread(target=work, daemon=True).start()
         wait_for(lambda: len(server.sent) > 300)
         world.gateway._process.kill()
+        world.gateway._process.wait()
         assert ended.wait(30)
         # Each line is one whole record, and the lines are what the provider charged for, up to those under way.
         lines = world.log()
