@@ -23,6 +23,7 @@ from clawbench.settings import Settings
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
 from gateway.client import GatewayError
+from records.plan import PlanError, PlannedCase
 from records.run import RunDirectory, RunError
 from reports.summary import summary_lines
 from workspace.errors import WorkspaceError
@@ -205,8 +206,9 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
             require_recordings(session.settings.recordings, selected)
         if selected:
             session.take_rows({listed for _, listed in selected})
-    except (RecordingError, InstanceError, EvaluationError, RunError) as error:
-        raise pytest.UsageError(str(error)) from error
+            session.run.plan.add(PlannedCase(claw, listed.instance_id) for claw, listed in selected)
+    except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:
+        raise pytest.UsageError(reporting.told(error)) from error
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -18,8 +18,9 @@ from filelock import FileLock, Timeout
 
 from records.case import EARLIER, REQUESTS, CaseFolder
 from records.files import append_line, write_atomically, write_json
+from records.plan import Plan
 
-_OF_EVERY_COMMAND = {"manifest.json", ".lock", ".progress", "gateway.log", "junit.xml", "report.json"}
+_OF_EVERY_COMMAND = {"manifest.json", "plan.json", ".lock", ".progress", "gateway.log", "junit.xml", "report.json"}
 """What a run's folder holds before anything has been run in it."""
 
 
@@ -53,6 +54,11 @@ class RunDirectory:
     def manifest_path(self) -> Path:
         """What every number of the run is attributed to."""
         return self.path / "manifest.json"
+
+    @property
+    def plan(self) -> Plan:
+        """Every case that was asked for under this run id."""
+        return Plan(self.path / "plan.json")
 
     def lock(self) -> FileLock:
         """Hold this run id for this process, until the lock is released or the process ends.
