@@ -1,4 +1,4 @@
-"""One case: claw x instance, from its row to its outcome, and where each step's product goes."""
+"""One case: claw x instance x sample, from its row to its outcome, and where each step's product goes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from adapters.prompts import prompt_digest, render
 from adapters.registry import adapter
 from clawbench.accounts import facts_of
 from clawbench.bench import Bench
+from clawbench.names import CaseName
 from clawbench.recordings import CASSETTE, cassette, recorded
 from clawbench.settings import Served
 from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
-from evaluation.lists import ListedInstance
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
 from evaluation.rows import read_row
 from gateway.case import counts_of
@@ -37,13 +37,13 @@ from workspace.prepare import WORKDIR, PreparedImage, prepare
 class Case:
     """One case at work. Its folder says how far it got, in this run or an earlier one of the same run id."""
 
-    def __init__(self, bench: Bench, claw: str, listed: ListedInstance) -> None:
+    def __init__(self, bench: Bench, name: CaseName) -> None:
         """Nothing is read or made yet."""
         self.bench = bench
-        self.claw = claw
-        self.listed = listed
-        self.case_id = f"{claw}-{listed.instance_id}"
-        self.folder: CaseFolder = bench.run.case(claw, listed.instance_id)
+        self.name = name
+        self.claw, self.listed, self.sample = name
+        self.case_id = name.case_id
+        self.folder: CaseFolder = bench.run.case(self.claw, self.listed.instance_id, self.sample)
         self.seconds: dict[str, float] = {}
 
     # -- what is known --------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Case:
     def served(self) -> Served:
         """The model as the claw is told of it; a recorded one as the recording's claw was."""
         settings = self.bench.settings
-        return recorded(settings.recordings, self.claw, self.listed) if settings.recordings else settings.endpoint
+        return recorded(settings.recordings, self.name) if settings.recordings else settings.endpoint
 
     @property
     def api(self) -> str:
@@ -144,7 +144,7 @@ class Case:
         else:
             self.bench.require_money()
             self.folder.begin()
-        self.bench.run.note(self.claw, self.listed.instance_id, "begun")
+        self.bench.run.note(self.folder, "begun")
 
     @cached_property
     def source_image(self) -> str:
@@ -180,7 +180,7 @@ class Case:
             allowed_tools=self.adapter.allowed_tools,
             request_log=self.folder.requests,
             cassette=self.folder.path / CASSETTE if settings.record else None,
-            replayed=cassette(settings.recordings, self.claw, self.listed) if settings.recordings else None,
+            replayed=cassette(settings.recordings, self.name) if settings.recordings else None,
         )
 
     def manifest(self) -> dict[str, Any]:
@@ -191,6 +191,7 @@ class Case:
             "written": now(),
             "claw": {"name": self.claw, "version": runtime.version, "found_by": runtime.found_by},
             "instance_id": self.listed.instance_id,
+            "sample": self.sample,
             "repo": self.instance.repo,
             "base_commit": self.instance.base_commit,
             "row_sha256": sha256(self.instance.model_dump_json().encode()).hexdigest(),
@@ -247,6 +248,7 @@ class Case:
                 "claw": self.claw,
                 "contender": self.bench.settings.contender(self.claw),
                 "instance_id": self.listed.instance_id,
+                "sample": self.sample,
                 "language_group": self.listed.language_group,
                 "outcome": outcome,
                 "verdict": judgement.verdict,
@@ -256,7 +258,7 @@ class Case:
                 "finished": now(),
             }
         )
-        self.bench.run.note(self.claw, self.listed.instance_id, "finished", outcome=outcome)
+        self.bench.run.note(self.folder, "finished", outcome=outcome)
         self.bench.run.write_predictions()
 
     def broke(self, why: str, outcome: Outcome = Outcome.INFRASTRUCTURE) -> None:

@@ -17,8 +17,7 @@ BENCH = pytest.StashKey[Bench]()
 @pytest.fixture
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     """One case, held by this process alone; a worker that a killed run left at it is waited for."""
-    claw, listed = request.param
-    current = Case(request.config.stash[BENCH], claw, listed)
+    current = Case(request.config.stash[BENCH], request.param)
     request.node.stash[CASE] = current
     with current.folder.lock():
         current.begin()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from argparse import ArgumentTypeError
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from clawbench.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.selection import named_claws, wanted_claws
-from clawbench.settings import Settings
+from clawbench.settings import MOST_SAMPLES, Settings
 from evaluation.lists import DATASETS
 from gateway.scripted import BEHAVIOURS
 from workspace.container import Limits
@@ -33,9 +34,16 @@ def _model_help() -> str:
     told = (
         f"the model behind the gateway (default: {DEFAULT_MODEL}, free of cost). <provider>/<model>, of a "
         "provider that `clawbench providers` lists; replay:<folder>, which answers from what --record kept, the "
-        "folder being a run's or one of cassettes named <claw>-<instance_id>.jsonl; or scripted:<name>, one of: "
+        "folder being a run's or one of cassettes named <case id>.jsonl; or scripted:<name>, one of: "
     )
     return (told + behaviours).replace("%", "%%")
+
+
+def _samples(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if not 0 < number <= MOST_SAMPLES:
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_SAMPLES}")
+    return number
 
 
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -82,6 +90,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": 3600,
         "metavar": "SECONDS",
         "help": "budget of wall clock for one claw on one instance (default: 3600)",
+    },
+    "--samples": {
+        "type": _samples,
+        "default": 1,
+        "metavar": "K",
+        "help": "independent cases of each claw and instance, each in a fresh workspace; the same --run-id with a "
+        "higher number adds to those that it has (default: 1)",
     },
     "--max-turns": {
         "type": int,
@@ -165,6 +180,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             exclude_waits=option.exclude_waits,
             spend_limit=option.spend_limit,
             case_spend_limit=option.case_spend_limit,
+            samples=option.samples,
             max_turns=option.max_turns,
             llm_no=option.llm_no,
             eval_timeout=option.eval_timeout,

@@ -168,7 +168,7 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Sch
     """A worker died at a case: an error, never the claw's failure."""
     found = selection.case_of(crashitem)
     if found is not None:
-        reporting.amend_crash(Case(sched.config.stash[BENCH], *found), report)
+        reporting.amend_crash(Case(sched.config.stash[BENCH], found), report)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -205,8 +205,8 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
         if session.settings.recordings is not None:
             require_recordings(session.settings.recordings, selected)
         if selected:
-            session.take_rows({listed for _, listed in selected})
-            session.run.plan.add(PlannedCase(claw, listed.instance_id) for claw, listed in selected)
+            session.take_rows({name.listed for name in selected})
+            session.run.plan.add(PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected)
     except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:
         raise pytest.UsageError(reporting.told(error)) from error
 

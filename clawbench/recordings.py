@@ -1,7 +1,7 @@
 """Where recordings are, and what they say of the model that a claw was told of: `--record` and `--model replay:`.
 
 A recording is one case's cassette (`gateway.cassette`). A run keeps each in its case's folder; out of a run, as
-part of a test's files for instance, they lie in one folder as `<claw>-<instance_id>.jsonl`.
+part of a test's files for instance, they lie in one folder as `<case id>.jsonl`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from clawbench.names import CaseName
 from clawbench.settings import Served
-from evaluation.lists import ListedInstance
+from records.run import RunDirectory
 
 CASSETTE = "cassette.jsonl"
 
@@ -20,40 +21,42 @@ class RecordingError(ValueError):
     """A recording is not there, or is none; the message says which."""
 
 
-def cassette(folder: Path, claw: str, listed: ListedInstance) -> Path:
+def cassette(folder: Path, case: CaseName) -> Path:
     """Where a case's cassette is; in the folder of a run, if it is not in one of cassettes."""
-    alone = folder / f"{claw}-{listed.instance_id}.jsonl"
-    return alone if alone.exists() else folder / claw / listed.instance_id / CASSETTE
+    alone = folder / f"{case.case_id}.jsonl"
+    if alone.exists():
+        return alone
+    return RunDirectory(folder).case(case.claw, case.listed.instance_id, case.sample).path / CASSETTE
 
 
-def require_recordings(folder: Path, cases: Iterable[tuple[str, ListedInstance]]) -> None:
+def require_recordings(folder: Path, cases: Iterable[CaseName]) -> None:
     """See that every case has a recording to be answered from.
 
     Args:
         folder: of a run, or of cassettes.
-        cases: claw and instance of each that is to be run.
+        cases: those that are to be run.
 
     Raises:
         RecordingError: some have none, or one that holds nothing; the message names them.
     """
     missing = []
-    for claw, listed in cases:
+    for case in cases:
         try:
-            recorded(folder, claw, listed)
+            recorded(folder, case)
         except RecordingError:
-            missing.append(f"{claw}-{listed.instance_id}")
+            missing.append(case.case_id)
     if missing:
         some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         raise RecordingError(f"--model replay: {folder} has no recording of {some}; --record makes them")
 
 
-def recorded(folder: Path, claw: str, listed: ListedInstance) -> Served:
+def recorded(folder: Path, case: CaseName) -> Served:
     """The model as a case's recording was made with, read from its first exchange.
 
     Raises:
         RecordingError: there is no recording, or none that holds an exchange.
     """
-    path = cassette(folder, claw, listed)
+    path = cassette(folder, case)
     try:
         with path.open(encoding="utf-8") as lines:
             first = json.loads(lines.readline())

@@ -92,6 +92,7 @@ def properties(case: Case) -> list[tuple[str, object]]:
         **{f"cost_{name}": value for name, value in cost.items()},
         **{name: metadata[name] for name in _USED if name in metadata},
         "patch_bytes": metadata.get("patch_bytes", 0),
-        "artifacts": f"{case.claw}/{case.listed.instance_id}",
+        "sample": case.sample,
+        "artifacts": f"{case.claw}/{case.folder.path.name}",
     }
     return [(name, "unknown" if value is None else value) for name, value in told.items()]

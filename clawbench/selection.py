@@ -1,8 +1,8 @@
 """Which cases there are, and which of them a command means.
 
-Cases are the product of claws and listed instances, in one order in every worker. Nothing here reads a dataset or
-asks the engine. Two rules keep a command from meaning more than it says: with no instances named, the embedded
-task set is meant, which costs nothing; with real instances named, the embedded set is not.
+Cases are the product of claws, listed instances and samples, in one order in every worker. Nothing here reads a
+dataset or asks the engine. Two rules keep a command from meaning more than it says: with no instances named, the
+embedded task set is meant, which costs nothing; with real instances named, the embedded set is not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from adapters.registry import BadAdapterError, claws, installed, know_outside
-from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, by_id, listed_instances, read_instances
+from clawbench.names import CaseName
+from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, listed_instances, read_instances
 
 _INSTANCES = pytest.StashKey[frozenset[str] | None]()
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
@@ -86,15 +87,16 @@ def wanted_claws(config: pytest.Config) -> list[str]:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Make the cases: ids are `<claw>-<instance_id>`, so that `-k` selects by either."""
-    parameters = [
-        pytest.param(
-            (claw, listed),
-            id=f"{claw}-{listed.instance_id}",
-            marks=[getattr(pytest.mark, name) for name in listed.markers],
-        )
+    """Make the cases: ids begin with `<claw>-<instance_id>`, so that `-k` selects by either."""
+    cases = [
+        CaseName(claw, listed, sample)
         for claw in wanted_claws(metafunc.config)
         for listed in listed_instances()
+        for sample in range(1, metafunc.config.option.samples + 1)
+    ]
+    parameters = [
+        pytest.param(name, id=name.case_id, marks=[getattr(pytest.mark, marker) for marker in name.listed.markers])
+        for name in cases
     ]
     metafunc.parametrize("case", parameters, indirect=True)
 
@@ -103,15 +105,13 @@ def listed_of(item: pytest.Item) -> ListedInstance | None:
     """The instance of a case, None for any other test."""
     call = getattr(item, "callspec", None)
     parameter = call.params.get("case") if call is not None else None
-    return parameter[1] if isinstance(parameter, tuple) else None
+    return parameter.listed if isinstance(parameter, CaseName) else None
 
 
-def case_of(node_id: str) -> tuple[str, ListedInstance] | None:
-    """The claw and instance that a test id names, None for any other test."""
-    # a claw's name has no hyphen
-    claw, _, instance_id = node_id.partition("[")[2].removesuffix("]").partition("-")
-    listed = by_id().get(instance_id)
-    return (claw, listed) if listed is not None and claw in claws() else None
+def case_of(node_id: str) -> CaseName | None:
+    """The case that a test id names, None for any other test."""
+    name = CaseName.parse(node_id.partition("[")[2].removesuffix("]"))
+    return name if name is not None and name.claw in claws() else None
 
 
 def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -235,7 +235,10 @@ def _check_limits(settings: Settings, claws: list[str]) -> None:
 def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
     return {
         "clawbench": {"version": version("clawbench"), "commit": _commit()},
-        "limits": {"spend_limit": str(settings.spend_limit) if settings.spend_limit is not None else None},
+        "limits": {
+            "spend_limit": str(settings.spend_limit) if settings.spend_limit is not None else None,
+            "samples": settings.samples,
+        },
         "settings": settings.attributed()
         | {"harness": harness_version(), "dataset_sha256": digest(settings.dataset or "")},
         "claws": {name: _claw(name, settings) for name in claws if installed(name)},

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 KeepContainer = Literal["never", "failed", "always"]
+MOST_SAMPLES = 1000
 LONGEST = 10_000_000.0
 """Seconds. No timer of the machine takes any number, and one that fails would leave a claw without a deadline."""
 
@@ -19,6 +20,7 @@ _NOT_ATTRIBUTED = {
     "keep_container",
     "revisions",
     "spend_limit",
+    "samples",
     "record",
     "recordings",
 }
@@ -62,6 +64,8 @@ class Settings(_Strict):
     """US dollars for all cases of the run id together."""
     case_spend_limit: Decimal | None = Field(default=None, gt=0)
     """US dollars for each case."""
+    samples: int = Field(default=1, gt=0, le=MOST_SAMPLES)
+    """Cases of each claw and instance."""
     max_turns: int = Field(gt=0)
     llm_no: int = Field(ge=0)
     eval_timeout: float = Field(ge=1, le=LONGEST)
@@ -101,7 +105,7 @@ class Settings(_Strict):
     def attributed(self) -> dict[str, Any]:
         """The part of them that a number depends on, for the manifest.
 
-        The run's spend limit is not among them: it says how many cases are run, and a run that reached it goes on
-        under a higher one. The case's is a budget of the claw, like its time.
+        The run's spend limit and the number of samples are not among them: they say how many cases are run, and a
+        run goes on under higher ones. The case's is a budget of the claw, like its time.
         """
         return self.model_dump(mode="json", exclude=_NOT_ATTRIBUTED)

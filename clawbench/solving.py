@@ -169,7 +169,7 @@ class Attempt:
             "seconds": {name: round(spent, 3) for name, spent in case.seconds.items()},
         }
         case.folder.keep_export(facts, patch, taken.raw, [asdict(item) for item in taken.dropped])
-        case.bench.run.note(case.claw, case.listed.instance_id, "exported", ending=self._ending)
+        case.bench.run.note(case.folder, "exported", ending=self._ending)
         case.bench.run.write_predictions()
 
     def _said(self, session: Path) -> str:

@@ -7,6 +7,7 @@ outcome. Whichever is there says how far a killed run got, and a rerun goes on f
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -26,19 +27,34 @@ EARLIER = "earlier_attempts"
 """The folder in the run that keeps the requests of attempts that were thrown away."""
 
 
-class CaseFolder:
-    """`<run>/<claw>/<instance_id>/`."""
+def folder_name(instance_id: str, sample: int) -> str:
+    """What a case's folder is called below its claw's: the first sample's as the instance.
 
-    def __init__(self, path: Path, claw: str, instance_id: str) -> None:
+    So a run that is given more samples later has its first ones where they were.
+    """
+    return instance_id if sample == 1 else f"{instance_id}-s{sample}"
+
+
+def parts_of(name: str) -> tuple[str, int]:
+    """The instance and the sample that a folder is of; no instance's id ends as a sample's mark does."""
+    marked = re.fullmatch(r"(.+)-s([2-9]|[1-9][0-9]+)", name)
+    return (marked[1], int(marked[2])) if marked else (name, 1)
+
+
+class CaseFolder:
+    """`<run>/<claw>/<instance_id>/`, or that of a further sample."""
+
+    def __init__(self, path: Path, claw: str, instance_id: str, sample: int = 1) -> None:
         """Name a case's folder; nothing is made."""
         self.path = path
         self.claw = claw
         self.instance_id = instance_id
+        self.sample = sample
 
     def lock(self) -> FileLock:
         """For the process that works on the case; one that a killed run left at work is waited for."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.path.parent / f".{self.instance_id}.lock")
+        return FileLock(self.path.parent / f".{self.path.name}.lock")
 
     @property
     def requests(self) -> Path:
@@ -50,7 +66,7 @@ class CaseFolder:
         if not self.path.exists():
             return
         if self.requests.exists():
-            earlier = self.path.parent.parent / EARLIER / self.claw / self.instance_id
+            earlier = self.path.parent.parent / EARLIER / self.claw / self.path.name
             earlier.mkdir(parents=True, exist_ok=True)
             # in one step, so that a kill leaves it in one of the two places
             self.requests.replace(earlier / f"{len(list(earlier.iterdir())) + 1}.jsonl")
@@ -60,7 +76,10 @@ class CaseFolder:
         """Empty the folder and say that the case has begun."""
         self.forget()
         self.path.mkdir(parents=True)
-        write_json(self.path / "case.json", {"claw": self.claw, "instance_id": self.instance_id})
+        write_json(
+            self.path / "case.json",
+            {"claw": self.claw, "instance_id": self.instance_id, "sample": self.sample},
+        )
 
     def keep_manifest(self, facts: Mapping[str, Any]) -> None:
         """Write what the case is attributed to; before the agent starts."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from records.case import EARLIER, REQUESTS, CaseFolder
+from records.case import EARLIER, REQUESTS, CaseFolder, folder_name, parts_of
 from records.files import append_line, write_atomically, write_json
 from records.plan import Plan
 
@@ -140,22 +140,25 @@ class RunDirectory:
         found: dict[str, Any] = json.loads(self.manifest_path.read_text()).get(name, {})
         return found
 
-    def case(self, claw: str, instance_id: str) -> CaseFolder:
+    def case(self, claw: str, instance_id: str, sample: int = 1) -> CaseFolder:
         """The folder of a case."""
-        return CaseFolder(self.path / claw / instance_id, claw, instance_id)
+        return CaseFolder(self.path / claw / folder_name(instance_id, sample), claw, instance_id, sample)
 
     def cases(self) -> list[CaseFolder]:
         """Every case that has a folder, by claw and instance: an order that no timing changes."""
         marks = [*self.path.glob("*/*/case.json"), *self.path.glob("*/*/metadata.json")]
-        return [CaseFolder(path, path.parent.name, path.name) for path in sorted({mark.parent for mark in marks})]
+        return [
+            CaseFolder(path, path.parent.name, *parts_of(path.name))
+            for path in sorted({mark.parent for mark in marks})
+        ]
 
     def request_logs(self) -> list[Path]:
         """What every attempt of every case asked the model, those that were thrown away included."""
         return sorted([*self.path.glob(f"*/*/{REQUESTS}"), *self.path.glob(f"{EARLIER}/*/*/*.jsonl")])
 
-    def note(self, claw: str, instance_id: str, event: str, **more: Any) -> None:
+    def note(self, case: CaseFolder, event: str, **more: Any) -> None:
         """Write a transition of a case to the journal."""
-        self.note_run(event, claw=claw, instance_id=instance_id, **more)
+        self.note_run(event, claw=case.claw, instance_id=case.instance_id, sample=case.sample, **more)
 
     def note_run(self, event: str, **more: Any) -> None:
         """Write what happened to the run as a whole to the journal."""
@@ -174,17 +177,19 @@ class RunDirectory:
     def write_predictions(self) -> None:
         """Make `predictions.jsonl` again from the cases' folders, for all claws and for each.
 
-        The official harness reads one prediction per instance, so the file to hand it is the claw's own.
+        The official harness reads one prediction per instance, so the file to hand it is the one of a claw and a
+        sample: `<claw>/predictions.jsonl`, and `<claw>/predictions-s2.jsonl` for the second sample.
         """
         with FileLock(self.path / ".predictions.lock"):
-            by_claw: dict[str, list[str]] = {}
+            by_file: dict[Path, list[str]] = {}
             for case in self.cases():
                 prediction = case.prediction()
                 if prediction is not None:
-                    by_claw.setdefault(case.claw, []).append(json.dumps(prediction))
-            for claw, rows in by_claw.items():
-                _write_lines(self.path / claw / "predictions.jsonl", rows)
-            _write_lines(self.path / "predictions.jsonl", [row for rows in by_claw.values() for row in rows])
+                    file = self.path / case.claw / f"{folder_name('predictions', case.sample)}.jsonl"
+                    by_file.setdefault(file, []).append(json.dumps(prediction))
+            for file, rows in by_file.items():
+                _write_lines(file, rows)
+            _write_lines(self.path / "predictions.jsonl", [row for rows in by_file.values() for row in rows])
 
 
 def now() -> str:

@@ -31,6 +31,7 @@ from clawbench.accounts import facts_of, mismatches, spent, use_lines
 from clawbench.cli import app
 from clawbench.endings import ending_of, ending_without_gateway
 from clawbench.model_choice import check_claws, check_limits, choose
+from clawbench.names import CaseName
 from clawbench.recordings import RecordingError, recorded, require_recordings
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Ending
@@ -448,12 +449,14 @@ def test_a_recording_is_found_in_a_run_and_in_a_folder_of_cassettes(tmp_path: Pa
     (inside / "cassette.jsonl").write_text(line)
     (tmp_path / "manifest.json").write_text('{"settings": {"served": {"context_window": 4096}}}')
     for claw in ("nanobot", "hermes"):
-        found = recorded(tmp_path, claw, one)
+        found = recorded(tmp_path, CaseName(claw, one))
         assert (found.name, found.apis, found.context_window) == ("m/1", ("messages",), 4096)
-    require_recordings(tmp_path, [("nanobot", one), ("hermes", one)])
+    require_recordings(tmp_path, [CaseName("nanobot", one), CaseName("hermes", one)])
     (inside / "cassette.jsonl").write_text("")
     with pytest.raises(RecordingError) as error:
-        require_recordings(tmp_path, [("nanobot", one), ("hermes", one), ("nanobot", other)])
+        require_recordings(
+            tmp_path, [CaseName("nanobot", one), CaseName("hermes", one), CaseName("nanobot", other)]
+        )
     assert f"no recording of hermes-{one.instance_id}, nanobot-{other.instance_id};" in str(error.value)
 
 

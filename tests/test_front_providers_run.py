@@ -112,7 +112,7 @@ def test_a_run_ends_in_order_at_its_spend_limit_and_goes_on_under_a_higher_one(
     assert f"spent before under this run id: ${price_of(server.charges[0]):.4f} of --spend-limit $5" in more.output
     assert spent(RunDirectory(more.folder)) == charged(server), "with the attempt that was thrown away"
     changes = [row for row in rows(more.folder / "state.jsonl") if row["event"] == "limits"]
-    assert [row["now"] for row in changes] == [{"spend_limit": "5"}]
+    assert [row["now"] for row in changes] == [{"spend_limit": "5", "samples": 1}]
 
     other = run_bench(tmp_path, run_id, *BOTH, **declare(tmp_path, server, transforms=["include_usage"]))
     assert other.exit_code == 4

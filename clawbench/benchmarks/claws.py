@@ -22,6 +22,7 @@ from clawbench.bench import Bench
 from clawbench.benchmarks.meter import Meter
 from clawbench.benchmarks.one_case import Spent, new_bench, solve, the_task
 from clawbench.case import Case
+from clawbench.names import CaseName
 from gateway.client import Gateway
 from gateway.models import CaseSpec
 
@@ -59,7 +60,7 @@ class _TwoTurns(Case):
     """A case whose model has one command run."""
 
     def __init__(self, bench: Bench, claw: str) -> None:
-        super().__init__(bench, claw, the_task())
+        super().__init__(bench, CaseName(claw, the_task()))
         self.metered = _Metered(self)
         self.adapter = cast(Adapter, self.metered)
 

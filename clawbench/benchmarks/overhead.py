@@ -22,6 +22,7 @@ from adapters.registry import adapter
 from clawbench.benchmarks.images import MARKS, base_image
 from clawbench.benchmarks.one_case import Spent, new_bench, solve, the_task
 from clawbench.case import Case
+from clawbench.names import CaseName
 from gateway.client import Gateway
 
 ROUNDS = 7
@@ -108,6 +109,6 @@ def _floor(client: docker.DockerClient, image: str) -> float:
 
 
 def _case(folder: Path, gateway: Gateway, run_id: str) -> Spent:
-    case = Case(new_bench(folder, gateway, run_id, "scripted:noop"), "nanobot", the_task())
+    case = Case(new_bench(folder, gateway, run_id, "scripted:noop"), CaseName("nanobot", the_task()))
     case.adapter = InstantClaw()
     return solve(case)

@@ -34,6 +34,7 @@ from clawbench.conformance.prompts import hard_prompt
 from clawbench.conformance.repository import ensure_repository
 from clawbench.conformance.runs import AMPLE, BATCHES, PLAIN, Run
 from clawbench.conformance.watching import Watched
+from clawbench.names import CaseName
 from clawbench.session import ROOT
 from clawbench.solving import ProviderError, open_attempt
 from evaluation.instances import Instance
@@ -54,7 +55,7 @@ class _ConformanceCase(Case):
     """A case that differs from the benchmark's in what its run says."""
 
     def __init__(self, bench: Bench, listed: ListedInstance, run: Run, watched: Watched) -> None:
-        super().__init__(bench, watched.name, listed)
+        super().__init__(bench, CaseName(watched.name, listed))
         self.case_id = _case_id(self.claw, run)
         self.watched = watched
         self._run = run
@@ -69,7 +70,7 @@ class _ConformanceCase(Case):
 
     @cached_property
     def instance(self) -> Instance:
-        row = Case(self.bench, self.claw, self.listed).instance
+        row = Case(self.bench, self.name).instance
         return row.model_copy(update={"base_commit": self._repository[1]}) if self._repository[1] else row
 
     @cached_property
@@ -79,7 +80,7 @@ class _ConformanceCase(Case):
     @cached_property
     def _repository(self) -> tuple[str, str]:
         """Image and commit; "" is the embedded task's own."""
-        source = Case(self.bench, self.claw, self.listed).source_image
+        source = Case(self.bench, self.name).source_image
         if not self._run.has_edits_repository:
             return source, ""
         locks = self.bench.home / "locks"
