@@ -67,6 +67,24 @@ def test_an_install_runs_no_scripts_but_openclaws_own_and_leaves_the_users_home_
     assert "already" in said[0]
 
 
+def test_what_has_arrived_is_told_while_npm_says_nothing(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installer, "_EVERY", 0.05)
+    # it ends when the progress was told: the test gives it the word
+    slow = NPM + 'head -c 3000000 /dev/zero > big\nwhile ! [ -e "$ASKED.told" ]; do sleep 0.05; done\n'
+    make_npm(tmp_path, monkeypatch, slow)
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if "3 MB so far" in line:
+            (tmp_path / "asked.told").touch()
+
+    install("openclaw", say, home)
+    assert registry.installed("openclaw")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -13,7 +13,8 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from adapters.openclaw import CONFIG_FOLDER, VERSION
@@ -22,6 +23,8 @@ from clawbench.installers.base import InstallError, Piece, Say
 
 _LOCK = ("package.json", "package-lock.json")
 _TAIL = 6
+_EVERY = 10
+"""Seconds between two words of progress."""
 
 
 class OpenclawInstaller:
@@ -50,6 +53,7 @@ class OpenclawInstaller:
             [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", f"--prefix={folder}"],
             "is the network up, and does `npm config get registry` name a registry that answers from here?",
             folder,
+            say,
         )
         _complete(folder, say)
 
@@ -62,6 +66,7 @@ def _complete(folder: Path, say: Say) -> None:
             [str(folder / NODE), str(folder / MODULE / "openclaw.mjs"), "--version"],
             "does the Node from npm run on this machine (glibc 2.28 or newer)?",
             folder,
+            say,
             variables,
         )
     if (folder / MODULE / PENDING).exists() or VERSION not in said:
@@ -69,26 +74,54 @@ def _complete(folder: Path, say: Say) -> None:
     say(said.splitlines()[-1])
 
 
-def _run(command: Sequence[str], question: str, folder: Path, variables: dict[str, str] | None = None) -> str:
-    """What a command says; one that fails is an error that ends with its last lines (raises InstallError)."""
+def _run(
+    command: Sequence[str], question: str, folder: Path, say: Say, variables: dict[str, str] | None = None
+) -> str:
+    """What a command says; one that fails is an error that ends with its last lines (raises InstallError).
+
+    npm says nothing where no terminal is, so what has arrived in the folder is told instead.
+    """
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=folder,
             env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            check=False,
             text=True,
             errors="replace",
         )
     except OSError as error:
         raise InstallError(f"openclaw could not be installed: {error}") from error
-    if done.returncode != 0:
-        tail = "\n".join(deque(done.stdout.strip().splitlines(), _TAIL))
+    with process:
+        try:
+            said = _all_of(process, lambda: say(f"{_megabytes(folder):,} MB so far"))
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        tail = "\n".join(deque(said.strip().splitlines(), _TAIL))
         raise InstallError(f"openclaw could not be installed: {question}\n{tail}")
-    return done.stdout.strip()
+    return said.strip()
+
+
+def _all_of(process: subprocess.Popen[str], meanwhile: Callable[[], None]) -> str:
+    while True:
+        try:
+            return process.communicate(timeout=_EVERY)[0]
+        except subprocess.TimeoutExpired:
+            meanwhile()
+
+
+def _megabytes(folder: Path) -> int:
+    """What is in a folder that others may be changing at this moment."""
+    total = 0
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(Path(at, name)).st_size
+    return total // 1_000_000
 
 
 INSTALLER = OpenclawInstaller()
