@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from docker.errors import DockerException
 
 from adapters.runtimes import default_home
 from clawbench.progress import Progress
+from clawbench.scheduling.order import Order
 from clawbench.settings import Settings
 from gateway.client import GatewayClient
+from records.durations import Durations
 from records.run import RunDirectory
 from workspace.container import Limits
 from workspace.errors import WorkspaceError
@@ -58,6 +60,8 @@ class Bench:
     """The gateway's control socket; None where the gateway is off."""
     tell: Callable[[str], None] | None = None
     """Prints a line for the user, where this process may."""
+    order: Order = field(default_factory=Order)
+    """In which cases are run."""
 
     @cached_property
     def run(self) -> RunDirectory:
@@ -107,6 +111,11 @@ class Bench:
     def ended_from_within(self, container_id: str, since: float) -> bool:
         """See `workspace.running.ended_from_within`."""
         return ended_from_within(self.client, container_id, since)
+
+    @property
+    def durations(self) -> Durations:
+        """How long cases took on this machine with the run's model."""
+        return Durations(self.home / "durations", self.settings.model)
 
     @property
     def home(self) -> Path:

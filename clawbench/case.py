@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import demo.images
@@ -32,6 +31,9 @@ from records.run import now
 from workspace.images import find_image
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, PreparedImage, prepare
+
+_NOT_ITS_OWN = {"image", "waiting"}
+"""Steps whose time says nothing of how long the case takes another time."""
 
 
 class Case:
@@ -242,11 +244,12 @@ class Case:
         self._finish(outcome, export, judgement)
 
     def _finish(self, outcome: Outcome, export: dict[str, Any], judgement: Judgement) -> None:
+        contender = self.bench.settings.contender(self.claw)
         self.folder.finish(
             {
                 **export,
                 "claw": self.claw,
-                "contender": self.bench.settings.contender(self.claw),
+                "contender": contender,
                 "instance_id": self.listed.instance_id,
                 "sample": self.sample,
                 "language_group": self.listed.language_group,
@@ -259,6 +262,10 @@ class Case:
             }
         )
         self.bench.run.note(self.folder, "finished", outcome=outcome)
+        if not POLICY[outcome].run_again:
+            with suppress(OSError):  # it may be lost: the verdict may not
+                took = sum(spent for name, spent in self.seconds.items() if name not in _NOT_ITS_OWN)
+                self.bench.durations.note(self.listed.instance_id, contender, took)
         self.bench.run.write_predictions()
 
     def broke(self, why: str, outcome: Outcome = Outcome.INFRASTRUCTURE) -> None:
@@ -284,27 +291,3 @@ class Case:
         if self.bench.control is not None:
             with suppress(LookupError, GatewayError):
                 self.bench.gateway.close_case(self.case_id)
-
-    def explanation(self) -> str:
-        """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are."""
-        metadata = self.folder.metadata() or {}
-        outcome = Outcome(metadata["outcome"])
-        lines = [f"{outcome}: {POLICY[outcome].meaning}"]
-        if metadata.get("ending") not in {None, Ending.FINISHED} or metadata.get("detail"):
-            lines.append(
-                f"claw ended: {metadata.get('ending', 'not run')}; {metadata.get('detail', '')}".rstrip("; ")
-            )
-        failing = metadata.get("failing_tests", [])
-        if failing:
-            more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
-            lines.append(f"failing tests: {', '.join(failing[:3])}{more}")
-        lines.append(f"artifacts: {shown(self.folder.path)}")
-        return "\n".join(line[:400] for line in lines)
-
-
-def shown(path: Path) -> str:
-    """A path as the user would type it: relative where that is shorter."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

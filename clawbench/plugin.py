@@ -179,8 +179,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the cases that the command means."""
+    """Leave the cases that the command means, in the order in which they are run."""
     selection.narrow(config, items)
+    if BENCH in config.stash:
+        config.stash[BENCH].order.arrange(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from docker.errors import DockerException
 
 from adapters.base import BadOptionError, NotInstalledError
 from clawbench.bench import NotBegunError, SpendLimitError
-from clawbench.case import Case, shown
+from clawbench.case import Case
 from demo.images import ImageBuildError
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
-from evaluation.outcomes import Outcome
+from evaluation.outcomes import POLICY, Ending, Outcome
 from workspace.errors import WorkspaceError
 
 CASE = pytest.StashKey[Case]()
@@ -40,6 +41,29 @@ def told(error: BaseException) -> str:
     return f"{error}" or type(error).__name__
 
 
+def explanation(case: Case) -> str:
+    """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are."""
+    metadata = case.folder.metadata() or {}
+    outcome = Outcome(metadata["outcome"])
+    lines = [f"{outcome}: {POLICY[outcome].meaning}"]
+    if metadata.get("ending") not in {None, Ending.FINISHED} or metadata.get("detail"):
+        lines.append(f"claw ended: {metadata.get('ending', 'not run')}; {metadata.get('detail', '')}".rstrip("; "))
+    failing = metadata.get("failing_tests", [])
+    if failing:
+        more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
+        lines.append(f"failing tests: {', '.join(failing[:3])}{more}")
+    lines.append(f"artifacts: {shown(case.folder.path)}")
+    return "\n".join(line[:400] for line in lines)
+
+
+def shown(path: Path) -> str:
+    """A path as the user would type it: relative where that is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
 def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Make a case's report say what the outcome table says."""
     case = item.stash.get(CASE, None)
@@ -47,7 +71,7 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
     if case is None or error is None or isinstance(error, pytest.skip.Exception | KeyboardInterrupt):
         return
     if call.when == "call" and isinstance(error, AssertionError) and case.outcome is not None:
-        report.longrepr = case.explanation()
+        report.longrepr = explanation(case)
         return
     # pytest counts a failure in a test's own setup as an error, and so must its reports
     report.when = "setup" if call.when == "call" else report.when

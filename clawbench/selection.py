@@ -101,11 +101,11 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", parameters, indirect=True)
 
 
-def listed_of(item: pytest.Item) -> ListedInstance | None:
-    """The instance of a case, None for any other test."""
+def name_of(item: pytest.Item) -> CaseName | None:
+    """The case that a test is, None for any other test."""
     call = getattr(item, "callspec", None)
     parameter = call.params.get("case") if call is not None else None
-    return parameter.listed if isinstance(parameter, CaseName) else None
+    return parameter if isinstance(parameter, CaseName) else None
 
 
 def case_of(node_id: str) -> CaseName | None:
@@ -116,7 +116,7 @@ def case_of(node_id: str) -> CaseName | None:
 
 def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what the command means, after pytest's own `-k` and `-m` did their part."""
-    cases = [(item, listed) for item in items if (listed := listed_of(item)) is not None]
+    cases = [(item, name.listed) for item in items if (name := name_of(item)) is not None]
     wanted = config.stash[_INSTANCES]
     if wanted is not None:
         _drop(config, items, {id(item) for item, listed in cases if listed.instance_id not in wanted})

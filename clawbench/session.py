@@ -24,6 +24,7 @@ from clawbench.accounts import spent
 from clawbench.bench import Bench, connect
 from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
+from clawbench.scheduling.order import Order
 from clawbench.settings import Settings
 from evaluation import harness4
 from evaluation.harness import harness_version
@@ -51,6 +52,7 @@ class Session:
         self._is_new = is_new
         self._gateway: Gateway | None = None
         self._printer: ProgressPrinter | None = None
+        self._order = Order()
 
     @classmethod
     def open(cls, settings: Settings, choice: Choice, claws: list[str]) -> tuple[Session, list[str]]:
@@ -78,6 +80,7 @@ class Session:
             run.open(_manifest(settings, claws))
             swept = sweep(client)
             session._start_gateway(choice)
+            session._order = Order.settle(run, session.bench("main", None).durations, resume=settings.resume)
         except BaseException:
             session.close()
             raise
@@ -94,7 +97,11 @@ class Session:
     def handed_over(self) -> dict[str, str]:
         """What a worker needs to know, as text."""
         control = str(self._gateway.control) if self._gateway is not None else ""
-        return {"settings": self.settings.model_dump_json(), "control": control}
+        return {
+            "settings": self.settings.model_dump_json(),
+            "control": control,
+            "order": self._order.model_dump_json(),
+        }
 
     def bench(self, worker: str, tell: Callable[[str], None] | None) -> Bench:
         """The share of a worker in this very process, which tells its progress to the user itself."""
@@ -214,7 +221,8 @@ class Session:
 def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
     """A worker's share, from what the controller handed over."""
     settings = Settings.model_validate_json(handed_over["settings"])
-    return Bench(settings, worker, Path(handed_over["control"]) if handed_over["control"] else None)
+    control = Path(handed_over["control"]) if handed_over["control"] else None
+    return Bench(settings, worker, control, order=Order.model_validate_json(handed_over["order"]))
 
 
 def _check_limits(settings: Settings, claws: list[str]) -> None:

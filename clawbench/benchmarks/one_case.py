@@ -10,6 +10,7 @@ from pathlib import Path
 import demo.images
 from clawbench.bench import Bench
 from clawbench.case import Case
+from clawbench.reporting import explanation
 from clawbench.settings import Settings
 from clawbench.solving import open_attempt
 from evaluation.lists import ListedInstance, listed_instances
@@ -70,7 +71,7 @@ def solve(case: Case) -> Spent:
     whole = time.monotonic() - began
     case.bench.client.close()
     if "evaluation" not in case.seconds:
-        raise RuntimeError(f"{case.claw} left no patch: {case.explanation()}")
+        raise RuntimeError(f"{case.claw} left no patch: {explanation(case)}")
     log = (case.folder.path / "evaluation" / "run_instance.log").read_text()
     tests = float(re.findall(r"Test runtime: ([\d_.]+) seconds", log)[-1].replace("_", ""))
     phases = {**case.seconds, "evaluation": case.seconds["evaluation"] - tests}

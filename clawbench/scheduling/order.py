@@ -1,0 +1,81 @@
+"""In which order cases are run: settled once by the controller, and the same in every worker.
+
+What has ended before comes first: it costs nothing, and the user sees at once how the run stands. Then the
+instances, longest first, so that no long one is left for the end while all other workers have nothing to do. The
+cases of an instance stand next to each other, as they share its image.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from clawbench.selection import name_of
+from evaluation.lists import ListedInstance, by_id
+from evaluation.outcomes import POLICY
+from records.durations import Durations
+from records.run import RunDirectory
+
+
+class Order(BaseModel):
+    """What cases are ordered by."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    finished: frozenset[str] = frozenset()
+    """The ids of cases whose verdict is only repeated."""
+    seconds: dict[str, float] = {}
+    """What a case takes, by instance; only where it is known."""
+    usual: dict[str, float] = {}
+    """What a case takes, by the instance's set: the median of those that are known."""
+
+    @classmethod
+    def settle(cls, run: RunDirectory, durations: Durations, *, resume: bool) -> Order:
+        """What is known as a command begins.
+
+        Args:
+            run: the run's folder.
+            durations: of this machine.
+            resume: whether the run's verdicts stay.
+        """
+        known = by_id()
+        seconds = {name: taken for name, taken in durations.by_instance().items() if name in known}
+        by_set: dict[str, list[float]] = {}
+        for name, taken in seconds.items():
+            by_set.setdefault(known[name].set_name, []).append(taken)
+        return cls(
+            finished=_finished(run) if resume else frozenset(),
+            seconds=seconds,
+            usual={name: median(taken) for name, taken in by_set.items()},
+        )
+
+    def expected(self, listed: ListedInstance) -> float:
+        """The seconds that a case of an instance will take, for all that is known."""
+        found = self.seconds.get(listed.instance_id, self.usual.get(listed.set_name))
+        return found if found is not None else median(self.usual.values() or [0.0])
+
+    def arrange(self, items: list[pytest.Item]) -> None:
+        """Sort cases as they are to be run; those of an instance stay as they are, and so does any other test."""
+
+        def place(item: pytest.Item) -> tuple[bool, float, str]:
+            name = name_of(item)
+            if name is None:
+                return False, 0.0, ""
+            return name.case_id not in self.finished, -self.expected(name.listed), name.listed.instance_id
+
+        items.sort(key=place)
+
+
+_KEPT = frozenset(outcome for outcome, policy in POLICY.items() if not policy.run_again)
+
+
+def _finished(run: RunDirectory) -> frozenset[str]:
+    """The cases whose verdicts a rerun only repeats."""
+    found = ((case, case.metadata()) for case in run.cases())
+    return frozenset(
+        f"{case.claw}-{case.path.name}"
+        for case, metadata in found
+        if metadata is not None and metadata["outcome"] in _KEPT
+    )

@@ -1,0 +1,125 @@
+"""In which order cases are run: what ended first, then the longest instances, each with all its cases."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawbench.names import CaseName
+from clawbench.scheduling.order import Order
+from evaluation.lists import by_id, listed_instances
+from records.durations import Durations
+from records.run import RunDirectory
+
+LISTED = [listed for listed in listed_instances() if not listed.embedded][::9]
+CLAWS = ("hermes", "nanobot", "openclaw")
+
+
+def items_of(instance_ids: list[str]) -> list[pytest.Item]:
+    """Cases as pytest collects them, as far as the order looks at them."""
+    found = [
+        SimpleNamespace(callspec=SimpleNamespace(params={"case": CaseName(claw, by_id()[name], sample)}))
+        for claw in CLAWS
+        for name in instance_ids
+        for sample in (1, 2)
+    ]
+    return cast("list[pytest.Item]", found)
+
+
+def ids(items: list[pytest.Item]) -> list[str]:
+    return [cast("Any", item).callspec.params["case"].case_id for item in items]
+
+
+def instance_of(case_id: str) -> str:
+    return case_id.partition("-")[2].removesuffix("-s2")
+
+
+def arranged(order: Order, items: list[pytest.Item]) -> list[str]:
+    kept = list(items)
+    order.arrange(kept)
+    return ids(kept)
+
+
+def test_the_longest_instance_is_first_with_all_its_cases(tmp_path: Path) -> None:
+    short, long, unknown = (listed.instance_id for listed in LISTED[:3])
+    durations = Durations(tmp_path, "openai/gpt-5")
+    durations.note(short, "nanobot", 10)
+    durations.note(long, "nanobot", 100)
+    durations.note(long, "hermes", 300)
+    order = Order.settle(RunDirectory(tmp_path / "run"), durations, resume=True)
+    # the median of what is known stands for what is not
+    names = (long, unknown, short)
+    expected = [f"{claw}-{name}{sample}" for name in names for claw in CLAWS for sample in ("", "-s2")]
+    assert arranged(order, items_of([short, long, unknown])) == expected
+
+
+def test_what_has_ended_is_first_and_what_broke_is_run_again_in_its_place(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    names = [listed.instance_id for listed in LISTED[:3]]
+    for claw, name, outcome in (
+        ("nanobot", names[0], "unresolved"),
+        ("nanobot", names[1], "infrastructure"),
+        ("nanobot", names[2], "of another version"),
+    ):
+        run.case(claw, name).finish({"outcome": outcome, "seconds": {}})
+    order = Order.settle(run, Durations(tmp_path, "m"), resume=True)
+    assert order.finished == {f"nanobot-{names[0]}"}
+    assert arranged(order, items_of(names))[0] == f"nanobot-{names[0]}"
+    assert Order.settle(run, Durations(tmp_path, "m"), resume=False).finished == frozenset()
+
+
+@given(
+    known=st.dictionaries(st.sampled_from([listed.instance_id for listed in LISTED]), st.floats(0, 1e5)),
+    finished=st.sets(st.sampled_from([f"nanobot-{listed.instance_id}" for listed in LISTED])),
+    rng=st.randoms(use_true_random=False),
+)
+def test_every_worker_has_the_same_order_and_instances_stay_together(
+    known: dict[str, float], finished: set[str], rng: random.Random
+) -> None:
+    order = Order(finished=frozenset(finished), seconds=known, usual={"multilingual": 7.0})
+    items = items_of([listed.instance_id for listed in LISTED])
+    handed_over = Order.model_validate_json(order.model_dump_json())
+    first = arranged(order, items)
+    assert first == arranged(handed_over, items)
+    assert sorted(first) == sorted(ids(items))
+    assert set(first[: len(finished)]) == finished
+    left = [instance_of(name) for name in first[len(finished) :]]
+    changes = [name for before, name in zip([None, *left], left, strict=False) if name != before]
+    assert len(changes) == len(set(left)), "the cases of an instance stand next to each other"
+    rng.shuffle(items)
+    assert [instance_of(name) for name in arranged(order, items)][len(finished) :] == left
+
+
+def test_durations_of_other_models_are_better_than_none(tmp_path: Path) -> None:
+    Durations(tmp_path, "openai/gpt-5").note("a", "nanobot", 20)
+    Durations(tmp_path, "openai/gpt-5").note("a", "hermes", 40)
+    Durations(tmp_path, "other").note("a", "nanobot", 90)
+    assert Durations(tmp_path, "openai/gpt-5").by_instance() == {"a": 30}
+    assert Durations(tmp_path, "third").by_instance() == {"a": 60}
+
+
+def test_a_damaged_file_of_durations_says_nothing_and_is_made_anew(tmp_path: Path) -> None:
+    Durations(tmp_path, "m").note("a", "nanobot", 20)
+    (tmp_path / "m.json").write_text('{"a": {"nanobot": "x"}, "b": 3}')
+    assert Durations(tmp_path, "m").by_instance() == {}
+    Durations(tmp_path, "m").note("b", "nanobot", 5)
+    assert Durations(tmp_path, "m").by_instance() == {"b": 5}
+
+
+def test_cases_that_end_at_once_are_all_noted(tmp_path: Path) -> None:
+    names = [f"instance-{number}" for number in range(16)]
+    threads = [
+        threading.Thread(target=Durations(tmp_path, "m").note, args=(name, "nanobot", 1.0)) for name in names
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(Durations(tmp_path, "m").by_instance()) == set(names)
