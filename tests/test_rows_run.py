@@ -72,12 +72,13 @@ def test_rows_of_swebench_5(write: Callable[..., Path], row: dict[str, Any], tmp
     assert case["base_commit"] == row["base_commit"]
 
 
-def test_rows_before_swebench_5(row: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", FORMATS)
+def test_rows_before_swebench_5(write: Callable[..., Path], row: dict[str, Any], tmp_path: Path) -> None:
     try:
         version = harness4.find(default_home()).harness
     except HarnessMissingError as error:
         pytest.skip(str(error))
-    path = as_json_lines([older(row)], tmp_path)
+    path = write([older(row | {"instance_id": "axios__axios-4731"}), older(row)], tmp_path)
     run = run_bench(tmp_path, "rows", "-n1", "-k", f"nanobot and {ID}", f"--dataset={path}")
     # that version's own script for the repository runs Go tests, and the image has no Go
     assert run.outcomes() == {ID: "unresolved"}, run.output
