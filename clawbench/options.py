@@ -116,6 +116,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SECONDS",
         "help": "time for the tests of one evaluation (default: 1800)",
     },
+    "--min-pass-rate": {
+        "metavar": "RATE",
+        "help": "for CI: let the exit status say whether Pass@1 of every selected claw is at least RATE, as in "
+        "0.4 or 40%%, whatever single cases did: 0 it is, 10 it is not, 11 it can't be told, as cases broke or "
+        "were not run; what pytest says otherwise (interrupted, bad usage, nothing selected, other tests) stays",
+    },
     "--artifacts": {"default": "artifacts", "metavar": "DIR", "help": "folder of all runs (default: artifacts)"},
     "--no-resume": {
         "action": "store_true",

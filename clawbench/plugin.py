@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clawbench import hooks, report_files, reporting, selection
+from clawbench import conclusion, hooks, report_files, reporting, selection
 from clawbench.case import Case
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.model_choice import Choice
@@ -24,8 +24,7 @@ from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
 from gateway.client import GatewayError
 from records.plan import PlanError, PlannedCase
-from records.run import RunDirectory, RunError
-from reports.summary import summary_lines
+from records.run import RunError
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -68,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _end_like_by_ctrl_c()
     elif _is_benchmark(config):
         _write_reports_into_the_run(config)
+        conclusion.watch_for(config)
 
 
 def _end_like_by_ctrl_c() -> None:
@@ -208,7 +208,8 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
             require_recordings(session.settings.recordings, selected)
         if selected:
             session.take_rows({name.listed for name in selected})
-            session.run.plan.add(PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected)
+            session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
+            session.run.plan.add(session.selected)
     except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:
         raise pytest.UsageError(reporting.told(error)) from error
 
@@ -229,14 +230,24 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     """Write the report files, or say why they could not be."""
+    opened = session.config.stash.get(SESSION, None)
+    try:
+        if opened is not None:
+            conclusion.conclude(session, opened.run, opened.selected)
+    except (PlanError, OSError) as error:
+        _tell_of_missing_reports(session, error)
     try:
         yield
         report_files.clean(session.config)
     except OSError as error:
-        if SESSION not in session.config.stash:
+        if opened is None:
             raise
-        _writer(session.config)(f"the reports could not be written: {reporting.told(error)}")
-        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        _tell_of_missing_reports(session, error)
+
+
+def _tell_of_missing_reports(session: pytest.Session, error: Exception) -> None:
+    _writer(session.config)(f"the reports could not be written: {reporting.told(error)}")
+    session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -248,10 +259,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section(f"run {session.run.run_id}")
     lines = [
-        *summary_lines(RunDirectory(session.run.path)),
+        *conclusion.tables(session.run),
         *session.money(),
         *session.warnings(),
         *session.kept(),
+        *conclusion.threshold_lines(config),
     ]
     for line in lines:
         terminalreporter.write_line(line)

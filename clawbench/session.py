@@ -33,6 +33,7 @@ from evaluation.lists import ListedInstance
 from evaluation.rows import Taken, take_rows
 from evaluation.sources import digest
 from gateway.client import Gateway, GatewayClient, GatewayError
+from records.plan import PlannedCase
 from records.run import RunDirectory, RunError
 from workspace.owner import kept, sweep
 
@@ -48,6 +49,8 @@ class Session:
         self.run = run
         self.spent_before = Decimal(0)
         """US dollars that earlier commands under the same run id cost."""
+        self.selected: list[PlannedCase] = []
+        """The cases that this command asks for, once they are known."""
         self._lock = lock
         self._is_new = is_new
         self._gateway: Gateway | None = None

@@ -20,7 +20,16 @@ from records.case import EARLIER, REQUESTS, CaseFolder, folder_name, parts_of
 from records.files import append_line, write_atomically, write_json
 from records.plan import Plan
 
-_OF_EVERY_COMMAND = {"manifest.json", "plan.json", ".lock", ".progress", "gateway.log", "junit.xml", "report.json"}
+_OF_EVERY_COMMAND = {
+    "manifest.json",
+    "plan.json",
+    ".lock",
+    ".progress",
+    "gateway.log",
+    "junit.xml",
+    "report.json",
+    "summary.json",
+}
 """What a run's folder holds before anything has been run in it."""
 
 

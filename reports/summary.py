@@ -1,19 +1,20 @@
-"""The table at the end of a run: one row a claw, every outcome a column, nothing left out."""
+"""The tables at the end of a run: one row a claw, every outcome a column, nothing left out."""
 
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from statistics import median
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from evaluation.outcomes import POLICY, Outcome
+from evaluation.outcomes import Outcome
 from records.run import RunDirectory
+from reports.numbers import Numbers, numbers_of
 
 WIDTH = 100
 """Columns of text. A report is read in logs as well, where no terminal says how wide it is."""
@@ -22,52 +23,114 @@ Cases = list[dict[str, Any]]
 
 
 def summary_lines(run: RunDirectory) -> list[str]:
-    """The table of all cases of a run that have an outcome, and where its files are."""
-    by_contender: dict[str, Cases] = {}
-    for case in run.cases():
-        metadata = case.metadata()
-        if metadata is not None:
-            by_contender.setdefault(metadata.get("contender", case.claw), []).append(metadata)
-    if not by_contender:
+    """The tables of all cases of a run that have an outcome, and where its files are.
+
+    Raises:
+        PlanError: the run's plan can't be read.
+    """
+    numbers = numbers_of(run)
+    claws = [claw for claw in numbers if claw.cases]
+    if not claws:
         return ["no case has an outcome"]
     stream = io.StringIO()
     console = Console(file=stream, width=WIDTH, color_system=None)
+    console.print(_table("Pass@1", PASS_RATE, [(claw.name, pass_rate_cells(claw)) for claw in numbers]))
+    if any(claw.samples > 1 for claw in claws):
+        ks = _shown_ks(max(claw.samples for claw in claws))
+        headings = [*(f"pass@{k}" for k in ks), "all\nagree", "pairs\nagree", "instances\nthat differ"]
+        console.print(_table("Samples", headings, [(claw.name, _samples(claw, ks)) for claw in claws]))
     for title, headings, row in _TABLES:
-        if title == _COST and not any(case.get("cost") for cases in by_contender.values() for case in cases):
-            continue
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("claw", vertical="bottom", no_wrap=True)
-        for heading in headings:
-            table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
-        for claw, cases in by_contender.items():
-            table.add_row(claw, *row(cases))
-        if title == _COST and len(by_contender) > 1:
-            table.add_row("all", *row([case for cases in by_contender.values() for case in cases]))
-        console.print(table)
+        rows = [(claw.name, list(row(claw.cases))) for claw in claws]
+        if title == _COST:
+            if not any(case.get("cost") for claw in claws for case in claw.cases):
+                continue
+            if len(claws) > 1:
+                rows.append(("all", list(row([case for claw in claws for case in claw.cases]))))
+        console.print(_table(title, headings, rows))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
-    return [*lines, *_warnings(by_contender), f"artifacts: {run.path}"]
+    return [*lines, *_remarks(numbers), f"artifacts: {run.path}"]
 
 
-def _warnings(by_contender: dict[str, Cases]) -> Iterator[str]:
+def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("claw", vertical="bottom", overflow="fold")  # a long name is broken, never a number
+    for heading in headings:
+        table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
+    for name, cells in rows:
+        table.add_row(name, *cells)
+    return table
+
+
+def pass_rate_cells(claw: Numbers) -> list[str]:
+    """A claw's row of `PASS_RATE`."""
+    rate = claw.rate
+    told = (f"{100 * rate.value:.1f}%", _span(rate.low, rate.high)) if rate is not None else ("-", "-")
+    counted = rate.counted if rate is not None else 0
+    instances = rate.instances if rate is not None else 0
+    return [*told, *map(str, (instances, counted, len(claw.cases) - counted, len(claw.missing)))]
+
+
+def _span(low: float, high: float) -> str:
+    return f"{100 * low:.1f}-{100 * high:.1f}%"
+
+
+def _shown_ks(samples: int) -> list[int]:
+    """The ks of pass@k that the table has room for; `summary.json` has all."""
+    return [k for k in range(2, samples + 1) if samples <= _MOST_KS or k in (2, 5, 10, samples)]
+
+
+def _samples(claw: Numbers, ks: Sequence[int]) -> list[str]:
+    at_k, agreed = claw.at_k, claw.agreement
+    cells = []
+    for k in ks:
+        found = at_k.get(k)
+        part = f" of {found.instances}" if found is not None and found.instances < len(claw.results) else ""
+        cells.append(f"{100 * found.value:.1f}%{part}" if found is not None else "-")
+    if agreed is None:
+        return [*cells, "-", "-", "-"]
+    flips = f"{len(agreed.flips)} of {agreed.instances}"
+    return [*cells, f"{100 * agreed.unanimous:.1f}%", f"{100 * agreed.pairwise:.1f}%", flips]
+
+
+def _remarks(numbers: Sequence[Numbers]) -> Iterator[str]:
+    """What the tables alone would not tell."""
+    for claw in numbers:
+        agreed = claw.agreement
+        if agreed is not None and agreed.flips:
+            yield from _wrapped(f"{claw.name}: samples differ in ", list(agreed.flips))
+        if claw.uncounted:
+            yield from _wrapped(f"{claw.name}: no part of Pass@1, as no case of theirs counts: ", claw.uncounted)
+        fewer = [name for name, samples in claw.results.items() if 0 < len(samples) < claw.samples]
+        if fewer:
+            yield from _wrapped(f"{claw.name}: known by fewer samples than others: ", fewer)
+    yield from _warnings(numbers)
+
+
+def _wrapped(head: str, names: Sequence[str]) -> Iterator[str]:
+    """A line that names a few of many, and says where all are."""
+    more = f" and {len(names) - _MOST_NAMES} more (summary.json)" if len(names) > _MOST_NAMES else ""
+    yield from wrap(
+        head + ", ".join(names[:_MOST_NAMES]) + more, WIDTH, subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def _warnings(numbers: Sequence[Numbers]) -> Iterator[str]:
     """Where claws say that they used something else than the gateway counted."""
-    for claw, cases in by_contender.items():
-        differing = [case for case in cases if case.get("usage_mismatches")]
+    for claw in numbers:
+        differing = [case for case in claw.cases if case.get("usage_mismatches")]
         if differing:
             first = differing[0]
             yield (
-                f"WARNING: {claw} and the gateway count differently in {len(differing)} of {len(cases)} cases; "
-                f"in {first['instance_id']}, {first['usage_mismatches'][0]}"
+                f"WARNING: {claw.name} and the gateway count differently in {len(differing)} of {len(claw.cases)} "
+                f"cases; in {first['instance_id']}, {first['usage_mismatches'][0]}"
             )
 
 
 def _outcomes(cases: Cases) -> Iterator[str]:
-    outcomes = Counter(Outcome(case["outcome"]) for case in cases)
-    counted = sum(count for outcome, count in outcomes.items() if POLICY[outcome].counts)
-    passed = sum(count for outcome, count in outcomes.items() if POLICY[outcome].passes)
-    yield f"{100 * passed / counted:.1f}%" if counted else "-"
+    outcomes = [Outcome(case["outcome"]) for case in cases]
     yield str(len(cases))
     for outcome in Outcome:
-        yield str(outcomes[outcome])
+        yield str(outcomes.count(outcome))
 
 
 def _usage(cases: Cases) -> Iterator[str]:
@@ -143,11 +206,15 @@ _SHORT = {
 }
 """Headings that would be too wide on one line."""
 _COST = "Cost (USD)"
+_MOST_KS = 5
+_MOST_NAMES = 5
+PASS_RATE = ["Pass@1", "95% interval", "instances", "cases that\ncount", "cases that\ndo not", "without\noutcome"]
+"""The first table's headings after the claw's."""
 
 _TABLES: tuple[tuple[str, list[str], Callable[[Cases], Iterator[str]]], ...] = (
     (
         "Outcomes",
-        ["Pass@1", "cases", *(_SHORT.get(outcome, str(outcome).replace("_", "\n")) for outcome in Outcome)],
+        ["cases", *(_SHORT.get(outcome, str(outcome).replace("_", "\n")) for outcome in Outcome)],
         _outcomes,
     ),
     ("Model use", [*_COUNTS, *(f"{name.replace('_', ' ')}\ntokens" for name in _TOKENS), "CacheHit"], _usage),

@@ -1,0 +1,109 @@
+"""The end of a command: its tables, `summary.json`, and the exit status of `--min-pass-rate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from clawbench import selection
+from records.plan import PlanError, PlannedCase
+from records.run import RunDirectory
+from reports.numbers import write_summary
+from reports.summary import summary_lines
+from reports.threshold import Judged, Verdict, judge, parse_rate
+
+BELOW = 10
+"""Exit status: Pass@1 of a claw is below the threshold."""
+OPEN = 11
+"""Exit status: it can't be told, as cases have no verdict that counts."""
+_THRESHOLD = pytest.StashKey["Threshold"]()
+
+
+@dataclass
+class Threshold:
+    """`--min-pass-rate`, as a plugin of the controller: it also sees what fails beside the cases."""
+
+    rate: Fraction
+    judged: list[Judged] = field(default_factory=list)
+    _something_else_failed: bool = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """See failures that no outcome of a case tells of: of other tests, and of giving things back."""
+        if report.failed and (report.when == "teardown" or selection.case_of(report.nodeid) is None):
+            self._something_else_failed = True
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """See what could not be collected."""
+        self._something_else_failed |= report.failed
+
+    def exit_status(self, before: int) -> int:
+        """What the command ends with.
+
+        Args:
+            before: what pytest would end with; what is neither "all passed" nor "some failed" stays.
+        """
+        if before not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or self._something_else_failed:
+            return before
+        verdicts = {one.verdict for one in self.judged}
+        if Verdict.BELOW in verdicts:
+            return BELOW
+        return OPEN if Verdict.OPEN in verdicts or not verdicts else int(pytest.ExitCode.OK)
+
+
+def watch_for(config: pytest.Config) -> None:
+    """Take up `--min-pass-rate`, where the command has it.
+
+    Raises:
+        pytest.UsageError: what it says is no rate.
+    """
+    text = config.getoption("--min-pass-rate")
+    if text is None:
+        return
+    try:
+        threshold = Threshold(parse_rate(text))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[_THRESHOLD] = threshold
+    config.pluginmanager.register(threshold, "clawbench-threshold")
+
+
+def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[PlannedCase]) -> None:
+    """Write `summary.json` and settle the exit status.
+
+    Args:
+        session: of the controller; its exit status becomes the threshold's.
+        run: the run.
+        asked: the cases that the command meant.
+
+    Raises:
+        PlanError: the run's plan can't be read.
+        OSError: the file can't be written.
+    """
+    threshold = session.config.stash.get(_THRESHOLD, None)
+    more: dict[str, Any] = {}
+    if threshold is not None:
+        threshold.judged = judge(run, asked, threshold.rate)
+        session.exitstatus = threshold.exit_status(int(session.exitstatus))
+        more["min_pass_rate"] = {
+            "rate": float(threshold.rate),
+            "claws": {one.name: one.verdict for one in threshold.judged},
+        }
+    write_summary(run, more)
+
+
+def tables(run: RunDirectory) -> list[str]:
+    """The run's tables, or why there are none."""
+    try:
+        return summary_lines(run)
+    except PlanError as error:
+        return [str(error)]
+
+
+def threshold_lines(config: pytest.Config) -> list[str]:
+    """What the threshold says, claw by claw; nothing without one."""
+    threshold = config.stash.get(_THRESHOLD, None)
+    return [one.line for one in threshold.judged] if threshold is not None else []
