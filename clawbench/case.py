@@ -27,7 +27,7 @@ from gateway.case import counts_of
 from gateway.client import GatewayError
 from gateway.models import CaseSpec
 from records.case import CaseFolder
-from records.run import now
+from records.journal import now
 from workspace.images import find_image
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, PreparedImage, prepare
@@ -134,19 +134,23 @@ class Case:
         """Tell what is being done."""
         self.bench.progress.say(self.case_id, doing)
 
+    def note(self, event: str, **more: Any) -> None:
+        """Write a transition to the journal (raises OSError)."""
+        self.bench.run.note(self.folder, event, worker=self.bench.worker, **more)
+
     def begin(self) -> None:
         """Take up the case: forget an unfinished attempt, unless it got as far as its export."""
-        if not self.bench.settings.resume:
-            self.bench.require_money()
-            self.folder.forget()
-        if self.is_finished:
+        resume = self.bench.settings.resume
+        if resume and self.is_finished:
             return
-        if self.is_exported:
+        if resume and self.is_exported:
             self.seconds = dict((self.folder.export() or {})["seconds"])
-        else:
-            self.bench.require_money()
-            self.folder.begin()
-        self.bench.run.note(self.folder, "begun")
+            self.note("begun", kept="export")
+            return
+        self.bench.require_money()
+        # first the journal: of what is removed now, it knows why
+        self.note("begun", attempt=self.folder.attempt + 1)
+        self.folder.begin()
 
     @cached_property
     def source_image(self) -> str:
@@ -244,37 +248,40 @@ class Case:
         self._finish(outcome, export, judgement)
 
     def _finish(self, outcome: Outcome, export: dict[str, Any], judgement: Judgement) -> None:
-        contender = self.bench.settings.contender(self.claw)
-        self.folder.finish(
-            {
-                **export,
-                "claw": self.claw,
-                "contender": contender,
-                "instance_id": self.listed.instance_id,
-                "sample": self.sample,
-                "language_group": self.listed.language_group,
-                "outcome": outcome,
-                "verdict": judgement.verdict,
-                "detail": judgement.detail or export.get("detail", ""),
-                "failing_tests": list(judgement.failing_tests),
-                "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
-                "finished": now(),
-            }
-        )
-        self.bench.run.note(self.folder, "finished", outcome=outcome)
-        if not POLICY[outcome].run_again:
+        run_again = POLICY[outcome].run_again
+        facts = {
+            **export,
+            "claw": self.claw,
+            "contender": self.bench.settings.contender(self.claw),
+            "instance_id": self.listed.instance_id,
+            "sample": self.sample,
+            "attempt": self.folder.attempt,
+            "language_group": self.listed.language_group,
+            "outcome": outcome,
+            "verdict": judgement.verdict,
+            "detail": judgement.detail or export.get("detail", ""),
+            "failing_tests": list(judgement.failing_tests),
+            "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
+            "finished": now(),
+        }
+        event = "errored" if run_again else "judged"
+        told = {"outcome": outcome, "detail": facts["detail"]}
+        self.folder.finish(facts, lambda digest: self.note(event, **told, metadata_sha256=digest))
+        if not run_again:
             with suppress(OSError):  # it may be lost: the verdict may not
                 took = sum(spent for name, spent in self.seconds.items() if name not in _NOT_ITS_OWN)
-                self.bench.durations.note(self.listed.instance_id, contender, took)
-        self.bench.run.write_predictions()
+                self.bench.durations.note(self.listed.instance_id, facts["contender"], took)
+            self.note("finished", outcome=outcome)
 
     def broke(self, why: str, outcome: Outcome = Outcome.INFRASTRUCTURE) -> None:
-        """Write down that the case ended by what is not the claw's doing.
+        """Write down that the case ended by what is not the claw's doing; an outcome that it has already stays.
 
         Args:
             why: one line for the reports.
             outcome: one that is an error.
         """
+        if self.is_finished:
+            return
         export = self.folder.export() or self._used()
         self._finish(outcome, {**export, "detail": why}, Judgement(Verdict.NOT_JUDGED, detail=why))
 

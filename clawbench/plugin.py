@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,6 +127,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     except (WorkspaceError, RunError, GatewayError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = opened
+    config.pluginmanager.register(opened.state)
     _end_like_by_ctrl_c()
     write = _writer(config)
     distributed = config.getoption("dist", "no") != "no"
@@ -209,7 +210,7 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
         if selected:
             session.take_rows({name.listed for name in selected})
             session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
-            session.run.plan.add(session.selected)
+            session.state.begin(session.selected, config, resume=session.settings.resume)
     except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:
         raise pytest.UsageError(reporting.told(error)) from error
 
@@ -229,25 +230,28 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
-    """Write the report files, or say why they could not be."""
+    """Write the report files and how the run stands, or say why they could not be."""
     opened = session.config.stash.get(SESSION, None)
-    try:
-        if opened is not None:
+    if opened is not None:
+        with _told(session, "the reports"):
             conclusion.conclude(session, opened.run, opened.selected)
-    except (PlanError, OSError) as error:
-        _tell_of_missing_reports(session, error)
-    try:
+    with _told(session, "the reports"):
         yield
         report_files.clean(session.config)
-    except OSError as error:
-        if opened is None:
+    if opened is not None:
+        with _told(session, "the run's records"):
+            opened.state.end(session.exitstatus)
+
+
+@contextmanager
+def _told(session: pytest.Session, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (PlanError, OSError) as error:
+        if SESSION not in session.config.stash:
             raise
-        _tell_of_missing_reports(session, error)
-
-
-def _tell_of_missing_reports(session: pytest.Session, error: Exception) -> None:
-    _writer(session.config)(f"the reports could not be written: {reporting.told(error)}")
-    session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        _writer(session.config)(f"{what} could not be written: {reporting.told(error)}")
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -94,7 +94,8 @@ def amend_crash(case: Case, report: pytest.TestReport) -> None:
     why = "its worker process died; run the same command again"
     report.when = "setup"
     report.longrepr = f"infrastructure: {why}\nartifacts: {shown(case.folder.path)}"
-    case.broke(why)
+    with suppress(OSError):
+        case.broke(why)
 
 
 _USED = ("requests", "turns", "unknown_usage", "waited", "retries")

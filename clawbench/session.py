@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
 from importlib.metadata import version
@@ -26,6 +25,7 @@ from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
 from clawbench.scheduling.order import Order
 from clawbench.settings import Settings
+from clawbench.state import StateKeeper
 from evaluation import harness4
 from evaluation.harness import harness_version
 from evaluation.instances import InstanceError
@@ -47,6 +47,7 @@ class Session:
         """Use `Session.open`."""
         self.settings = settings
         self.run = run
+        self.state = StateKeeper(run)
         self.spent_before = Decimal(0)
         """US dollars that earlier commands under the same run id cost."""
         self.selected: list[PlannedCase] = []
@@ -212,9 +213,6 @@ class Session:
                 self._gateway.stop()
             if self._is_new and self.run.remove_if_nothing_happened():
                 return
-            with suppress(OSError):  # a full disk: what was there stays, and the next run makes it anew
-                if any(self.run.cases()):
-                    self.run.write_predictions()
             for passing in (".progress", ".rows"):
                 shutil.rmtree(self.run.path / passing, ignore_errors=True)
         finally:

@@ -83,6 +83,7 @@ class Attempt:
         with case.phase("agent setup", "setting up the claw"):
             case.adapter.create_agent(self._shell, task)
         self._shell.logs = (case.folder.path / "agent_stdout.log", case.folder.path / "agent_stderr.log")
+        case.note("agent")
         with case.phase("agent", f"{case.claw} works"):
             result = self._watched(task)
             self._workspace.check_way_out()
@@ -169,8 +170,7 @@ class Attempt:
             "seconds": {name: round(spent, 3) for name, spent in case.seconds.items()},
         }
         case.folder.keep_export(facts, patch, taken.raw, [asdict(item) for item in taken.dropped])
-        case.bench.run.note(case.folder, "exported", ending=self._ending)
-        case.bench.run.write_predictions()
+        case.note("exported", ending=self._ending, patch_bytes=len(patch.encode()))
 
     def _said(self, session: Path) -> str:
         """The patch in the claw's final message, which is kept."""

@@ -1,7 +1,8 @@
 """One case's folder: every step's product is in it before the next step begins.
 
 `case.json` is written when a case begins, `export.json` when its patch is on disk, `metadata.json` when it has an
-outcome. Whichever is there says how far a killed run got, and a rerun goes on from there.
+outcome. Whichever is there says how far a killed run got, and a rerun goes on from there. `files.json` comes
+before `metadata.json`, which has its digest: what was changed after the outcome is found by it.
 """
 
 from __future__ import annotations
@@ -9,20 +10,25 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from records.files import write_atomically, write_json
+from records.digests import digests_of, files_below
+from records.files import as_json, is_leftover, write_atomically, write_json
 
 _EXPORT = ("model_name_or_path", "is_final", "ending", "seconds", "patch_sha256")
 _OUTCOME = ("outcome", "seconds")
 """What the facts of an export, and of an outcome, hold at the least."""
 REQUESTS = "requests.jsonl"
 """What a case asked the model, a line per request: what it cost is in here, and outlives the attempt."""
+FILES = "files.json"
+"""Size and digest of every file of a case that has an outcome, but of this one and `metadata.json`."""
+METADATA = "metadata.json"
+"""The outcome and all that goes with it."""
 EARLIER = "earlier_attempts"
 """The folder in the run that keeps the requests of attempts that were thrown away."""
 
@@ -70,16 +76,26 @@ class CaseFolder:
             earlier.mkdir(parents=True, exist_ok=True)
             # in one step, so that a kill leaves it in one of the two places
             self.requests.replace(earlier / f"{len(list(earlier.iterdir())) + 1}.jsonl")
+        # what says how far it got goes first: a kill on the way leaves nothing that would count
+        for mark in (METADATA, "export.json"):
+            (self.path / mark).unlink(missing_ok=True)
         shutil.rmtree(self.path)
 
     def begin(self) -> None:
-        """Empty the folder and say that the case has begun."""
+        """Empty the folder and say that the next attempt at the case has begun."""
+        attempt = self.attempt + 1
         self.forget()
         self.path.mkdir(parents=True)
         write_json(
             self.path / "case.json",
-            {"claw": self.claw, "instance_id": self.instance_id, "sample": self.sample},
+            {"claw": self.claw, "instance_id": self.instance_id, "sample": self.sample, "attempt": attempt},
         )
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt at the case the folder is of, counted from 1; 0 where there is none."""
+        facts = _read(self.path / "case.json", ("attempt",))
+        return int(facts["attempt"]) if facts is not None else 0
 
     def keep_manifest(self, facts: Mapping[str, Any]) -> None:
         """Write what the case is attributed to; before the agent starts."""
@@ -132,13 +148,26 @@ class CaseFolder:
         """The exported patch that is judged."""
         return (self.path / "git.patch").read_bytes().decode()
 
-    def finish(self, facts: Mapping[str, Any]) -> None:
-        """Write the outcome and all that goes with it."""
-        write_json(self.path / "metadata.json", facts)
+    def finish(self, facts: Mapping[str, Any], vouch: Callable[[str], None]) -> None:
+        """Write the outcome and all that goes with it, and before it the digests of all files.
+
+        Args:
+            facts: with the outcome.
+            vouch: writes the digest of `metadata.json` down elsewhere. It is called before the file is there, so
+                that no outcome is in the folder that nothing else knows of.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        for path in [path for path in files_below(self.path) if is_leftover(path)]:
+            path.unlink()
+        files = as_json(digests_of(self.path, without={FILES, METADATA}))
+        write_atomically(self.path / FILES, files)
+        metadata = as_json({**facts, "files_sha256": sha256(files).hexdigest()})
+        vouch(sha256(metadata).hexdigest())
+        write_atomically(self.path / METADATA, metadata)
 
     def metadata(self) -> dict[str, Any] | None:
         """The outcome and all that goes with it, or None where the case has none (yet)."""
-        return _read(self.path / "metadata.json", _OUTCOME)
+        return _read(self.path / METADATA, _OUTCOME)
 
     def prediction(self) -> dict[str, str] | None:
         """The row for the official harness, once there is a patch that counts."""

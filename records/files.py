@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+_LEFTOVER = re.compile(r"\..+\.[a-z0-9_]{8}\.half")
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content; it is on the disk when this returns."""
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes a file's place where the block ends well; it is on the disk then.
+
+    Where it raises, the old one stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".half")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
@@ -26,29 +34,22 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
+def is_leftover(path: Path) -> bool:
+    """Whether a file is what a kill left of one that was being written."""
+    return _LEFTOVER.fullmatch(path.name) is not None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file's content; it is on the disk when this returns."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def as_json(value: Mapping[str, Any]) -> bytes:
+    """A JSON file's content."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Replace a JSON file."""
-    write_atomically(
-        path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-    )
-
-
-def append_line(path: Path, value: Mapping[str, Any]) -> None:
-    """Append one JSON line that is whole whatever other processes append, and on the disk when this returns."""
-    line = (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        if os.lseek(handle, 0, os.SEEK_END) and not _ends_with_newline(path):
-            line = b"\n" + line  # a line torn by a kill or a full disk stays torn, and alone
-        if os.write(handle, line) != len(line):
-            raise OSError(f"{path}: the disk is full")
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _ends_with_newline(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+    write_atomically(path, as_json(value))

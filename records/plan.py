@@ -6,23 +6,16 @@ the plan, so that leaving a case out can't make a number better. The plan only g
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from records.files import write_json
+from records.files import as_json, write_atomically
+from records.journal import Journal, PlannedCase
 
-
-class PlannedCase(NamedTuple):
-    """What tells a case from all others of its run."""
-
-    claw: str
-    instance_id: str
-    sample: int = 1
-    """Counted from 1."""
+__all__ = ["Plan", "PlanError", "PlannedCase"]
 
 
 class PlanError(ValueError):
@@ -44,9 +37,10 @@ class _File(BaseModel):
 class Plan:
     """`<run>/plan.json`. It is written by the one process that holds the run, and may be read by any."""
 
-    def __init__(self, path: Path) -> None:
-        """Name a plan's file; nothing is read or made."""
+    def __init__(self, path: Path, journal: Journal) -> None:
+        """Name a plan's file and the journal that knows of it; nothing is read or made."""
         self.path = path
+        self._journal = journal
 
     def cases(self) -> list[PlannedCase]:
         """All cases that were asked for so far, by claw, instance and sample; none where there is no plan (yet).
@@ -90,5 +84,10 @@ class Plan:
                 for (claw, sample), ids in sorted(groups.items())
             ]
         )
-        write_json(self.path, json.loads(held.model_dump_json()))
+        text = as_json(held.model_dump())
+        # first the journal: no plan is there that it does not know of
+        self._journal.write(
+            "planned", cases=len(union), more=len(union) - len(before), sha256=sha256(text).hexdigest()
+        )
+        write_atomically(self.path, text)
         return len(union) - len(before)

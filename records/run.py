@@ -9,20 +9,22 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from records.case import EARLIER, REQUESTS, CaseFolder, folder_name, parts_of
-from records.files import append_line, write_atomically, write_json
+from records.files import as_json, is_leftover, write_atomically
+from records.journal import Journal, now
 from records.plan import Plan
 
 _OF_EVERY_COMMAND = {
     "manifest.json",
     "plan.json",
+    "state.jsonl",
     ".lock",
     ".progress",
     "gateway.log",
@@ -67,7 +69,12 @@ class RunDirectory:
     @property
     def plan(self) -> Plan:
         """Every case that was asked for under this run id."""
-        return Plan(self.path / "plan.json")
+        return Plan(self.path / "plan.json", self.journal)
+
+    @property
+    def journal(self) -> Journal:
+        """What happened when."""
+        return Journal(self.path / "state.jsonl")
 
     def lock(self) -> FileLock:
         """Hold this run id for this process, until the lock is released or the process ends.
@@ -102,7 +109,7 @@ class RunDirectory:
             RunError: something differs; every difference is in the message.
         """
         if not self.manifest_path.exists():
-            write_json(self.manifest_path, {"run_id": self.run_id, "created": now(), **manifest})
+            self._write_manifest({"run_id": self.run_id, "created": now(), **manifest})
             return
         try:
             held = json.loads(self.manifest_path.read_text())
@@ -121,9 +128,9 @@ class RunDirectory:
         limits = held.get("limits")
         fresh = {**held, "claws": {**claws, **manifest["claws"]}, "limits": manifest["limits"]}
         if limits != manifest["limits"]:
-            self.note_run("limits", before=limits, now=manifest["limits"])
+            self.journal.write("limits", before=limits, now=manifest["limits"])
         if fresh != held:
-            write_json(self.manifest_path, fresh)
+            self._write_manifest(fresh)
 
     def add(self, part: str, entries: Mapping[str, Any]) -> None:
         """Add entries to a part of the manifest; those that it has must be equal.
@@ -142,7 +149,13 @@ class RunDirectory:
         if different:
             raise RunError(_refusal(self.run_id, different))
         if set(entries) - set(known):
-            write_json(self.manifest_path, {**held, part: {**known, **entries}})
+            self._write_manifest({**held, part: {**known, **entries}})
+
+    def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        text = as_json(manifest)
+        # first the journal: no manifest is there that it does not know of
+        self.journal.write("manifest", sha256=sha256(text).hexdigest())
+        write_atomically(self.manifest_path, text)
 
     def part(self, name: str) -> dict[str, Any]:
         """A part of the manifest, empty where it has none of that name."""
@@ -166,12 +179,14 @@ class RunDirectory:
         return sorted([*self.path.glob(f"*/*/{REQUESTS}"), *self.path.glob(f"{EARLIER}/*/*/*.jsonl")])
 
     def note(self, case: CaseFolder, event: str, **more: Any) -> None:
-        """Write a transition of a case to the journal."""
-        self.note_run(event, claw=case.claw, instance_id=case.instance_id, sample=case.sample, **more)
-
-    def note_run(self, event: str, **more: Any) -> None:
-        """Write what happened to the run as a whole to the journal."""
-        append_line(self.path / "state.jsonl", {"time": now(), "event": event, **more})
+        """Write a transition of a case to the journal (raises OSError)."""
+        facts = {
+            "claw": case.claw,
+            "instance_id": case.instance_id,
+            "sample": case.sample,
+            "attempt": case.attempt,
+        }
+        self.journal.write(event, **{**facts, **more})
 
     def remove_if_nothing_happened(self) -> bool:
         """Remove a run that was made in vain: nothing is in its folder but what every command puts there.
@@ -183,27 +198,11 @@ class RunDirectory:
         shutil.rmtree(self.path, ignore_errors=True)
         return True
 
-    def write_predictions(self) -> None:
-        """Make `predictions.jsonl` again from the cases' folders, for all claws and for each.
-
-        The official harness reads one prediction per instance, so the file to hand it is the one of a claw and a
-        sample: `<claw>/predictions.jsonl`, and `<claw>/predictions-s2.jsonl` for the second sample.
-        """
-        with FileLock(self.path / ".predictions.lock"):
-            by_file: dict[Path, list[str]] = {}
-            for case in self.cases():
-                prediction = case.prediction()
-                if prediction is not None:
-                    file = self.path / case.claw / f"{folder_name('predictions', case.sample)}.jsonl"
-                    by_file.setdefault(file, []).append(json.dumps(prediction))
-            for file, rows in by_file.items():
-                _write_lines(file, rows)
-            _write_lines(self.path / "predictions.jsonl", [row for rows in by_file.values() for row in rows])
-
-
-def now() -> str:
-    """The time as it is written in records: UTC, ISO 8601."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    def remove_leftovers(self) -> None:
+        """Remove what a kill left half-written; for who holds the run, so not in the folders of cases."""
+        for path in [*self.path.glob(".*"), *self.path.glob("*/.*")]:
+            if is_leftover(path):
+                path.unlink(missing_ok=True)
 
 
 def _refusal(run_id: str, different: list[str]) -> str:
@@ -213,10 +212,6 @@ def _refusal(run_id: str, different: list[str]) -> str:
             *(f"  {line}" for line in different),
         ]
     )
-
-
-def _write_lines(path: Path, rows: list[str]) -> None:
-    write_atomically(path, "".join(f"{row}\n" for row in rows).encode())
 
 
 def _differences(held: Mapping[str, Any], given: Mapping[str, Any], prefix: str) -> list[str]:

@@ -28,6 +28,7 @@ from clawbench.settings import Settings
 from evaluation.outcomes import Ending
 from gateway.case import Case as GatewayCase
 from gateway.models import CaseCounts, CaseSpec
+from records.predictions import write_predictions
 from records.run import RunDirectory, RunError
 
 needs_nanobot = pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install")
@@ -245,7 +246,7 @@ def test_a_damaged_patch_is_no_export_and_spoils_no_other_case(tmp_path: Path, d
     else:
         patch.write_text(damage)
     assert run.case("claw", "one").export() is None
-    run.write_predictions()
+    write_predictions(run)
     rows = [json.loads(line) for line in (run.path / "predictions.jsonl").read_text().splitlines()]
     assert [row["instance_id"] for row in rows] == ["two"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from records.plan import Plan, PlanError, PlannedCase
+from records.plan import PlanError, PlannedCase
+from records.run import RunDirectory
 
 ONE = PlannedCase("nanobot", "demo__cronspan-118")
 OTHER = PlannedCase("hermes", "demo__cronspan-118")
@@ -15,15 +16,15 @@ AGAIN = PlannedCase("nanobot", "demo__cronspan-118", 2)
 
 
 def test_it_is_the_union_of_what_was_asked_for(tmp_path: Path) -> None:
-    plan = Plan(tmp_path / "plan.json")
+    plan = RunDirectory(tmp_path).plan
     assert plan.cases() == []
     assert plan.add([ONE]) == 1
     assert plan.add([AGAIN, OTHER, ONE]) == 2
-    assert Plan(plan.path).cases() == [OTHER, ONE, AGAIN]
+    assert RunDirectory(tmp_path).plan.cases() == [OTHER, ONE, AGAIN]
 
 
 def test_asking_for_the_same_again_writes_nothing(tmp_path: Path) -> None:
-    plan = Plan(tmp_path / "plan.json")
+    plan = RunDirectory(tmp_path).plan
     plan.add([ONE, OTHER])
     before = plan.path.stat().st_ino
     assert plan.add([OTHER]) == 0
@@ -35,12 +36,12 @@ def test_what_is_no_plan_is_told_and_left_as_it_is(tmp_path: Path, text: str) ->
     path = tmp_path / "plan.json"
     path.write_text(text)
     with pytest.raises(PlanError, match="is not a plan"):
-        Plan(path).add([ONE])
+        RunDirectory(tmp_path).plan.add([ONE])
     assert path.read_text() == text
 
 
 def test_the_file_can_be_read_by_others(tmp_path: Path) -> None:
-    plan = Plan(tmp_path / "plan.json")
+    plan = RunDirectory(tmp_path).plan
     plan.add([ONE, AGAIN])
     assert json.loads(plan.path.read_text()) == {
         "planned": [

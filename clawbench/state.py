@@ -1,0 +1,91 @@
+"""The controller's account of a run: what each command asked for and how it ended, and the predictions so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawbench.names import CaseName
+from evaluation.outcomes import POLICY, Outcome
+from records.case import CaseFolder
+from records.plan import PlannedCase
+from records.predictions import Refresher, write_predictions
+from records.run import RunDirectory
+
+REPORTS = ("junit.xml", "report.json")
+"""pytest's own reports, as the last command under a run id left them."""
+
+
+def has_ended(folder: CaseFolder) -> bool:
+    """Whether a case has an outcome that is not run again."""
+    metadata = folder.metadata()
+    return metadata is not None and not POLICY[Outcome(metadata["outcome"])].run_again
+
+
+class StateKeeper:
+    """Registered as a plugin, it sees every report of a case. Nothing here is done in a worker."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        """Take over a run that this process holds."""
+        self._run = run
+        self._predictions = Refresher(run)
+        self._has_begun = False
+
+    def begin(self, selected: Iterable[CaseName], config: pytest.Config, *, resume: bool) -> None:
+        """Write down what this command asks for, and make good what a killed one left.
+
+        Args:
+            selected: its cases.
+            config: of the controller.
+            resume: whether what has ended stays.
+
+        Raises:
+            PlanError: the run's plan can't be read.
+            OSError: the run's folder can't be read or written.
+        """
+        cases = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
+        self._run.remove_leftovers()
+        self._run.plan.add(cases)
+        left = sum(not (resume and has_ended(self._run.case(*case))) for case in cases)
+        self._run.journal.write("started", **_asked(config), resume=resume, cases=len(cases), left=left)
+        self._has_begun = True
+        write_predictions(self._run)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A step of a case ended, in whichever process."""
+        if report.when == "teardown" and self._has_begun:
+            self._predictions.case_ended()
+
+    def end(self, exit_status: int) -> None:
+        """Write the predictions once more, and how the command ended; pytest's reports are there by now.
+
+        Raises:
+            OSError: the run's folder can't be written.
+        """
+        if not self._has_begun:
+            return
+        write_predictions(self._run)
+        reports = {name: _digest(self._run.path / name) for name in REPORTS if (self._run.path / name).is_file()}
+        event = "interrupted" if exit_status == pytest.ExitCode.INTERRUPTED else "ended"
+        self._run.journal.write(event, exit_status=int(exit_status), reports=reports)
+
+
+def _asked(config: pytest.Config) -> dict[str, Any]:
+    """The command as far as it says which cases it means and by how many at once; no path of this machine."""
+    option = config.option
+    told = {
+        "keyword": option.keyword,
+        "markers": option.markexpr,
+        "tests": [argument.partition("::")[2] for argument in config.args if "::" in argument],
+        "instances": Path(option.instances).name if option.instances else "",
+        "workers": len(getattr(option, "tx", None) or ()),
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
