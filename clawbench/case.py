@@ -264,14 +264,11 @@ class Case:
             "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
             "finished": now(),
         }
-        event = "errored" if run_again else "judged"
-        told = {"outcome": outcome, "detail": facts["detail"]}
-        self.folder.finish(facts, lambda digest: self.note(event, **told, metadata_sha256=digest))
+        self.bench.run.finish(self.folder, facts, ended=not run_again, worker=self.bench.worker)
         if not run_again:
             with suppress(OSError):  # it may be lost: the verdict may not
                 took = sum(spent for name, spent in self.seconds.items() if name not in _NOT_ITS_OWN)
                 self.bench.durations.note(self.listed.instance_id, facts["contender"], took)
-            self.note("finished", outcome=outcome)
 
     def broke(self, why: str, outcome: Outcome = Outcome.INFRASTRUCTURE) -> None:
         """Write down that the case ended by what is not the claw's doing; an outcome that it has already stays.

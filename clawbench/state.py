@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clawbench.names import CaseName
 from evaluation.outcomes import POLICY, Outcome
 from records.case import CaseFolder
 from records.plan import PlannedCase
 from records.predictions import Refresher, write_predictions
 from records.run import RunDirectory
 
-REPORTS = ("junit.xml", "report.json")
-"""pytest's own reports, as the last command under a run id left them."""
+REPORTS = ("junit.xml", "report.json", "summary.json")
+"""What the last command under a run id left of its end."""
 
 
 def has_ended(folder: CaseFolder) -> bool:
@@ -35,7 +34,7 @@ class StateKeeper:
         self._predictions = Refresher(run)
         self._has_begun = False
 
-    def begin(self, selected: Iterable[CaseName], config: pytest.Config, *, resume: bool) -> None:
+    def begin(self, selected: Collection[PlannedCase], config: pytest.Config, *, resume: bool) -> None:
         """Write down what this command asks for, and make good what a killed one left.
 
         Args:
@@ -47,11 +46,10 @@ class StateKeeper:
             PlanError: the run's plan can't be read.
             OSError: the run's folder can't be read or written.
         """
-        cases = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
         self._run.remove_leftovers()
-        self._run.plan.add(cases)
-        left = sum(not (resume and has_ended(self._run.case(*case))) for case in cases)
-        self._run.journal.write("started", **_asked(config), resume=resume, cases=len(cases), left=left)
+        self._run.plan.add(selected)
+        left = sum(not (resume and has_ended(self._run.case(*case))) for case in selected)
+        self._run.journal.write("started", **_asked(config), resume=resume, cases=len(selected), left=left)
         self._has_begun = True
         write_predictions(self._run)
 

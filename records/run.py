@@ -188,6 +188,24 @@ class RunDirectory:
         }
         self.journal.write(event, **{**facts, **more})
 
+    def finish(self, case: CaseFolder, facts: Mapping[str, Any], *, ended: bool = True, **more: Any) -> None:
+        """Write down what a case counts as: in the journal, in its folder, and in the journal that it is there.
+
+        Args:
+            case: the case.
+            facts: its metadata, with the outcome.
+            ended: whether the case is over; else it is run again.
+            more: what else the journal is to say.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        told = {"outcome": facts["outcome"], "detail": facts.get("detail", ""), **more}
+        event = "judged" if ended else "errored"
+        case.finish(facts, lambda digest: self.note(case, event, **told, metadata_sha256=digest))
+        if ended:
+            self.note(case, "finished", outcome=facts["outcome"], **more)
+
     def remove_if_nothing_happened(self) -> bool:
         """Remove a run that was made in vain: nothing is in its folder but what every command puts there.
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from evaluation.outcomes import POLICY, Outcome
 from records.files import write_json
+from records.journal import now
 from records.plan import PlannedCase
-from records.run import RunDirectory, now
+from records.run import RunDirectory
 from reports.samples import (
     CONFIDENCE,
     METHOD,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evaluation.outcomes import Ending, Outcome
+from evaluation.outcomes import POLICY, Ending, Outcome
 from records.case import CaseFolder
 from records.plan import PlannedCase
 from records.run import RunDirectory
@@ -64,7 +64,8 @@ def made_up_case(
     if patch and outcome in JUDGED:
         _judged(case, patch, outcome)
     if finish:
-        case.finish({**whole, "instance_id": asked.instance_id, "outcome": outcome, **facts})
+        ended = not POLICY[outcome].run_again
+        run.finish(case, {**whole, "instance_id": asked.instance_id, "outcome": outcome, **facts}, ended=ended)
     return case
 
 

@@ -82,7 +82,7 @@ def test_the_widest_tables_of_samples_fit(tmp_path: Path, instances: int, sample
             case = run.case("a_claw_from_outside_with_a_name", f"some_organisation__repository-{number}", sample)
             case.begin()
             outcome = X if (number, sample) == (1, samples) else R if sample % 2 else U
-            case.finish({"outcome": outcome, "seconds": {}, "contender": f"{case.claw}-bare"})
+            run.finish(case, {"outcome": outcome, "seconds": {}, "contender": f"{case.claw}-bare"})
     lines = summary_lines(run)
     assert "Samples" in lines
     assert max(len(line) for line in lines if not line.startswith("artifacts")) <= 100
