@@ -24,14 +24,17 @@ from workspace.errors import WorkspaceError
 from workspace.running import ended_from_within
 
 
-def connect() -> docker.DockerClient:
+def connect(timeout: int = 600) -> docker.DockerClient:
     """The Docker engine of the environment.
+
+    Args:
+        timeout: seconds that an answer of it may take.
 
     Raises:
         WorkspaceError: it does not answer; the message says what to do.
     """
     try:
-        client = docker.from_env(timeout=600)
+        client = docker.from_env(timeout=timeout)
         client.ping()
     except (DockerException, OSError) as error:
         where = os.environ.get("DOCKER_HOST", "its default socket")

@@ -86,9 +86,7 @@ class Case:
     @property
     def api(self) -> str:
         """The wire format: the provider's best of those that the claw speaks."""
-        spoken = apis_of(self.adapter)
-        # with the gateway off, it is the affair of the claw's own configuration
-        return next((api for api in self.served.apis if api in spoken), spoken[0])
+        return self.served.api_for(apis_of(self.adapter))
 
     @cached_property
     def labels(self) -> dict[str, str]:

@@ -25,6 +25,7 @@ from clawbench.conformance.table import load, page
 from clawbench.install import install, install_all
 from clawbench.installers.base import InstallError
 from clawbench.model_choice import ModelError, check_limits, from_provider, providers_file
+from clawbench.modes import become_pytest
 from clawbench.outside import plugins_of_the_environment
 from clawbench.proxy import Proxy
 from clawbench.selection import know_claws
@@ -198,6 +199,16 @@ def sweep_command() -> None:
     with _told():
         removed = sweep(connect())
     _say("\n".join(removed) if removed else "nothing was left behind")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def doctor(context: typer.Context) -> None:
+    """Tell of everything that a run would need, before anything is spent: one table, each line with what to do.
+
+    Takes the options of the run that is meant, as in `clawbench doctor -n 8 -m lite -k openclaw --model
+    openrouter/x`. Ends with 0, with 1 where something is at fault, with 2 where the command makes no sense.
+    """
+    become_pytest("--doctor", context.args)
 
 
 @tasks.command("check")

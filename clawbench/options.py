@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from clawbench.doctor.options import CHECKS
 from clawbench.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.selection import named_claws, wanted_claws
 from clawbench.settings import MOST_SAMPLES, Settings
@@ -25,7 +26,7 @@ DEFAULT_MODEL = "scripted:oracle"
 def add_options(parser: pytest.Parser) -> None:
     """Declare them, each with what it means."""
     group = parser.getgroup("clawbench", "clawbench: measure coding-agent harnesses on SWE-bench")
-    for name, settings in _OPTIONS.items():
+    for name, settings in {**_OPTIONS, **CHECKS}.items():
         group.addoption(name, **settings)
 
 
@@ -200,6 +201,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             revisions=_revisions(option.dataset_revision),
             pids_limit=limits.pids,
             memory=limits.memory,
+            skip_checks=option.skip_checks,
         )
     except ValidationError as error:
         faults = [f"--{fault['loc'][0]}: {fault['msg']}".replace("_", "-") for fault in error.errors()]

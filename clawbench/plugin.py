@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clawbench import conclusion, hooks, report_files, reporting, selection
+from clawbench import conclusion, hooks, modes, report_files, reporting, selection
 from clawbench.case import Case
+from clawbench.doctor import plugin as doctor
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.model_choice import Choice
 from clawbench.options import add_options, settings_from
@@ -57,6 +58,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
+    config.pluginmanager.register(doctor, "clawbench.doctor")
     selection.know_claws(config.pluginmanager)
     selection.know_instances(config)
     for name, meaning in selection.MARKERS.items():
@@ -65,6 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if handed_over is not None:
         config.stash[BENCH] = bench_from(handed_over, config.workerinput["workerid"])  # type: ignore[attr-defined]
         _end_like_by_ctrl_c()
+    elif doctor.is_meant(config):
+        modes.aim_at(config, "test_resolved.py")
+        doctor.configure(config)
     elif _is_benchmark(config):
         _write_reports_into_the_run(config)
         conclusion.watch_for(config)
@@ -79,7 +84,7 @@ def _end_like_by_ctrl_c() -> None:
 def _is_benchmark(config: pytest.Config) -> bool:
     """Whether this process is the controller of a run."""
     option = config.option
-    if hasattr(config, "workerinput") or option.collectonly or option.help or option.version:
+    if hasattr(config, "workerinput") or option.collectonly or option.help or option.version or option.doctor:
         return False
     if getattr(option, "markers", False) or getattr(option, "showfixtures", False):
         return False
@@ -209,6 +214,7 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
             require_recordings(session.settings.recordings, selected)
         if selected:
             session.take_rows({name.listed for name in selected})
+            doctor.before(config, session, selected, _writer(config))
             session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
             session.state.begin(session.selected, config, resume=session.settings.resume)
     except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:

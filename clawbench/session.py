@@ -43,9 +43,12 @@ ROOT = Path(__file__).resolve().parent.parent
 class Session:
     """A run at work in the controller; the workers get `handed_over`."""
 
-    def __init__(self, settings: Settings, run: RunDirectory, lock: FileLock, *, is_new: bool) -> None:
+    def __init__(
+        self, settings: Settings, choice: Choice, run: RunDirectory, lock: FileLock, *, is_new: bool
+    ) -> None:
         """Use `Session.open`."""
         self.settings = settings
+        self.choice = choice
         self.run = run
         self.state = StateKeeper(run)
         self.spent_before = Decimal(0)
@@ -79,11 +82,11 @@ class Session:
         client = connect()
         run = RunDirectory.named(settings.artifacts, settings.run_id)
         is_new = not run.path.exists()
-        session = cls(settings, run, run.lock(), is_new=is_new)
+        session = cls(settings, choice, run, run.lock(), is_new=is_new)
         try:
             run.open(_manifest(settings, claws))
             swept = sweep(client)
-            session._start_gateway(choice)
+            session._start_gateway()
             session._order = Order.settle(run, session.bench("main", None).durations, resume=settings.resume)
         except BaseException:
             session.close()
@@ -92,11 +95,11 @@ class Session:
             client.close()
         return session, swept
 
-    def _start_gateway(self, choice: Choice) -> None:
+    def _start_gateway(self) -> None:
         self.spent_before = spent(self.run)
         if self.settings.gateway == "on":
             limits = (self.settings.spend_limit, self.settings.case_spend_limit)
-            self._gateway = Gateway.start(self.run.path, choice.gateway_config(*limits, self.spent_before))
+            self._gateway = Gateway.start(self.run.path, self.choice.gateway_config(*limits, self.spent_before))
 
     def handed_over(self) -> dict[str, str]:
         """What a worker needs to know, as text."""
@@ -130,7 +133,7 @@ class Session:
             dataset=self.settings.dataset,
             revisions={**recorded, **self.settings.revisions},
         )
-        self.run.add("rows", {name: _taken_from(found, bench.home) for name, found in taken.items()})
+        self.run.add("rows", {name: taken_from(found, bench.home) for name, found in taken.items()})
 
     def show_progress(self, printer: ProgressPrinter) -> None:
         """Print what the workers are doing until the session closes."""
@@ -140,6 +143,10 @@ class Session:
     def warnings(self) -> list[str]:
         """Lines that tell what makes the run's numbers other than those of runs that are like it."""
         settings, lines = self.settings, []
+        if settings.skip_checks:
+            lines.append(
+                "WARNING: --skip-checks: nothing was looked at first; what fails may be this machine's doing"
+            )
         if settings.gateway == "off":
             lines.append(
                 "WARNING: --gateway off: claws use their user's own configuration and credentials, which are in "
@@ -268,7 +275,7 @@ def _claw(name: str, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _taken_from(taken: Taken, home: Path) -> dict[str, Any]:
+def taken_from(taken: Taken, home: Path) -> dict[str, Any]:
     """What the manifest says of a set's rows (raises InstanceError, EvaluationError)."""
     harness = harness_version()
     if taken.is_older:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ _NOT_ATTRIBUTED = {
     "samples",
     "record",
     "recordings",
+    "skip_checks",
 }
 """Revisions stand in the manifest as the commits that they were found to be."""
 
@@ -42,6 +44,11 @@ class Served(_Strict):
     """Tokens, where a provider declares them."""
     behind: dict[str, Any] | None = None
     """The provider (address, transforms, limits, price table); None where there is none."""
+
+    def api_for(self, spoken: Sequence[str]) -> str:
+        """The wire format to speak with it: its best of those that a claw speaks."""
+        # with the gateway off, it is the affair of the claw's own configuration
+        return next((api for api in self.apis if api in spoken), spoken[0])
 
 
 class Settings(_Strict):
@@ -83,6 +90,8 @@ class Settings(_Strict):
     """Of datasets on the hub, by set."""
     pids_limit: int
     memory: str
+    skip_checks: bool = False
+    """Whether what is looked at before a real run is left out."""
 
     @property
     def endpoint(self) -> Served:

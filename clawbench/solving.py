@@ -15,6 +15,7 @@ from clawbench.accounts import facts_of, mismatches
 from clawbench.bench import SpendLimitError
 from clawbench.case import Case
 from clawbench.endings import ending_of, ending_without_gateway
+from clawbench.settings import Served, Settings
 from clawbench.watching import Watch
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
@@ -78,7 +79,7 @@ class Attempt:
             WorkspaceError, GatewayError: what it runs in broke.
         """
         case = self._case
-        task = _task(case)
+        task = task_of(case.bench.settings, case.served, api=case.api, prompt=case.prompt)
         case.folder.write_text("prompt.txt", task.prompt)
         with case.phase("agent setup", "setting up the claw"):
             case.adapter.create_agent(self._shell, task)
@@ -187,17 +188,24 @@ class ProviderError(ConnectionError):
     """The model's provider broke under the claw: nothing can be said of the claw."""
 
 
-def _task(case: Case) -> Task:
-    settings, served = case.bench.settings, case.served
+def task_of(settings: Settings, served: Served, *, api: str, prompt: str) -> Task:
+    """A case as its claw sees it.
+
+    Args:
+        settings: of the run.
+        served: the model as the claw is told of it.
+        api: the wire format that it is to speak.
+        prompt: what it is told.
+    """
     return Task(
-        prompt=case.prompt,
+        prompt=prompt,
         workdir=WORKDIR,
         base_url=f"http://127.0.0.1:{GATEWAY_PORT}/v1" if settings.gateway == "on" else None,
         model=served.name,
         timeout=settings.agent_timeout,
         max_turns=settings.max_turns,
         llm_no=settings.llm_no,
-        api=case.api,
+        api=api,
         context_window=served.context_window,
     )
 

@@ -170,7 +170,7 @@ class GatewayClient:
         return RunTotals.model_validate_json(self._call("GET", "/totals"))
 
     def _call(self, method: str, path: str, body: str | None = None) -> str:
-        connection = _UnixConnection(self._control)
+        connection = UnixConnection(self._control)
         try:
             connection.request(method, path, body.encode() if body is not None else None)
             response = connection.getresponse()
@@ -188,12 +188,21 @@ class GatewayClient:
         return text
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=CALL_SECONDS)
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over one of the gateway's sockets."""
+
+    def __init__(self, path: Path, seconds: float = CALL_SECONDS) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            path: of the socket.
+            seconds: that may pass without a byte.
+        """
+        super().__init__("localhost", timeout=seconds)
         self._path = path
 
     def connect(self) -> None:
+        """Connect (raises OSError)."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))

@@ -27,6 +27,8 @@ _OF_EVERY_COMMAND = {
     "state.jsonl",
     ".lock",
     ".progress",
+    ".rows",
+    "checks",
     "gateway.log",
     "junit.xml",
     "report.json",

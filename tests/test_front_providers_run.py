@@ -30,8 +30,8 @@ pytestmark = [
 
 FIRST, SECOND = "demo__cronspan-118", "demo__ledgerlite-204"
 """In the order in which they are run."""
-ONE = ("-k", "nanobot and cronspan", "--model=local/vendor/model-1")
-BOTH = ("-k", "nanobot and (cronspan or ledgerlite)", "--model=local/vendor/model-1")
+ONE = ("-k", "nanobot and cronspan", "--model=local/vendor/model-1", "--no-request")
+BOTH = ("-k", "nanobot and (cronspan or ledgerlite)", "--model=local/vendor/model-1", "--no-request")
 
 
 @pytest.fixture

@@ -1,0 +1,33 @@
+"""Commands of `clawbench` that go through pytest's options and selection, and do something else than run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_PYTEST = "import sys, pytest; code = int(pytest.main(sys.argv[1:])); sys.exit({4: 2, 5: 2}.get(code, code))"
+"""Exit codes are those of commands: what pytest has for a wrong use, or a selection of nothing, is 2."""
+
+
+def become_pytest(mode: str, arguments: Sequence[str]) -> NoReturn:
+    """Go on as a pytest of the suite's own project, wherever the command was typed.
+
+    Args:
+        mode: the option that says what it is to do.
+        arguments: more options of pytest's.
+    """
+    command = [sys.executable, "-P", "-c", _PYTEST, "-c", str(ROOT / "pytest.ini"), mode, *arguments]
+    os.execv(sys.executable, command)  # noqa: S606 - a list of our own making
+
+
+def aim_at(config: pytest.Config, name: str) -> None:
+    """Have a command that names no test mean those of one file of the benchmark."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args[:] = [str(ROOT / "tests_bench" / name)]
