@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from docker.utils import parse_bytes
 from filelock import FileLock
 
 import demo.images
@@ -21,6 +20,7 @@ from adapters.prompts import prompt_digest
 from adapters.registry import adapter, installed
 from clawbench.accounts import spent
 from clawbench.bench import Bench, connect
+from clawbench.claw_limits import lacks
 from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
 from clawbench.scheduling.order import Order
@@ -78,7 +78,8 @@ class Session:
             RunError: the run id can't be used so, or a claw can't run within the limits.
             GatewayError: the gateway did not start.
         """
-        _check_limits(settings, claws)
+        for lack in (lack for name in claws if installed(name) for lack in lacks(name, settings)):
+            raise RunError(str(lack))
         client = connect()
         run = RunDirectory.named(settings.artifacts, settings.run_id)
         is_new = not run.path.exists()
@@ -231,21 +232,6 @@ def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
     settings = Settings.model_validate_json(handed_over["settings"])
     control = Path(handed_over["control"]) if handed_over["control"] else None
     return Bench(settings, worker, control, order=Order.model_validate_json(handed_over["order"]))
-
-
-def _check_limits(settings: Settings, claws: list[str]) -> None:
-    for name in claws:
-        if not installed(name):
-            continue
-        needed = adapter(name)
-        if settings.pids_limit < needed.min_pids:
-            raise RunError(
-                f"{name} needs {needed.min_pids} processes: CLAW_PIDS_LIMIT={settings.pids_limit} is too few"
-            )
-        if parse_bytes(settings.memory) < parse_bytes(needed.min_memory):
-            raise RunError(
-                f"{name} needs {needed.min_memory}: CLAW_CONTAINER_MEMORY={settings.memory} is too little memory"
-            )
 
 
 def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:

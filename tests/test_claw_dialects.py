@@ -144,7 +144,15 @@ def done(way: Way, tmp_path_factory: pytest.TempPathFactory) -> Done:
         bench = run_bench(
             folder,
             "run",
-            *("-k", f"{way.claw} and cronspan", "--model", f"local/{MODEL}", "--no-request", "--agent-timeout", "600"),
+            *(
+                "-k",
+                f"{way.claw} and cronspan",
+                "--model",
+                f"local/{MODEL}",
+                "--no-request",
+                "--agent-timeout",
+                "600",
+            ),
             CLAWBENCH_PROVIDERS=str(provider(way, server, folder)),
             **{KEY_VARIABLE: server.key},
         )

@@ -16,6 +16,7 @@ from docker.utils import parse_bytes
 from packaging.requirements import Requirement
 
 from adapters.registry import adapter
+from clawbench.claw_limits import lacks
 from clawbench.doctor.asked import Asked
 from clawbench.doctor.engine import Engine
 from clawbench.doctor.findings import Finding, fault, ok, size, warning
@@ -41,19 +42,8 @@ def memory(asked: Asked, engine: Engine) -> Iterator[Finding]:
     settings, total = asked.settings, float(engine.info.get("MemTotal") or 0)
     limit = float(parse_bytes(settings.memory))
     needs = {name: float(parse_bytes(adapter(name).min_memory)) for name in asked.installed}
-    for name, need in needs.items():
-        if need > limit:
-            yield fault(
-                "memory",
-                f"{name} needs {size(need)}, a workspace has {size(limit)}",
-                f"set CLAW_CONTAINER_MEMORY to {adapter(name).min_memory} or more",
-            )
-        if adapter(name).min_pids > settings.pids_limit:
-            yield fault(
-                "processes",
-                f"{name} needs {adapter(name).min_pids}, a workspace may have {settings.pids_limit}",
-                f"set CLAW_PIDS_LIMIT to {adapter(name).min_pids} or more",
-            )
+    for lack in (lack for name in needs for lack in lacks(name, settings)):
+        yield fault(lack.what, str(lack), f"set {lack.variable} to {lack.needed.split()[0]} or more")
     if not total:
         return
     least = asked.workers * (max(needs.values(), default=0.0) + WORKER_MEMORY)
