@@ -15,7 +15,6 @@ import pytest
 
 from adapters.base import BadOptionError
 from clawbench import selection
-from clawbench.case import Case
 from clawbench.doctor.asked import Asked
 from clawbench.doctor.checks import quick, whole
 from clawbench.doctor.findings import WIDTH, Finding, State, fault, faults, table_lines
@@ -25,6 +24,7 @@ from clawbench.names import CaseName
 from clawbench.options import DEFAULT_MODEL, settings_from
 from clawbench.session import Session, bench_from
 from clawbench.settings import Settings
+from clawbench.state import has_ended
 from gateway.metering.prices import PriceError
 from gateway.providers import ProviderConfigError
 
@@ -102,13 +102,23 @@ def before(
     settings = session.settings
     if settings.skip_checks or not (settings.has_price or any(not name.listed.embedded for name in cases)):
         return
-    bench = bench_from(session.handed_over(), "main")
-    left = [name for name in cases if not (settings.resume and Case(bench, name).is_finished)]
+    folder = session.run.case
+    left = [
+        name
+        for name in cases
+        if not (settings.resume and has_ended(folder(name.claw, name.listed.instance_id, name.sample)))
+    ]
     if not left:
         return
     claws = list(dict.fromkeys(name.claw for name in left))
     asked = _asked(
-        config, settings, session.choice, cases=left, workers=_workers(config), rows=bench.rows, claws=claws
+        config,
+        settings,
+        session.choice,
+        cases=left,
+        workers=_workers(config),
+        rows=bench_from(session.handed_over(), "main").rows,
+        claws=claws,
     )
     findings = list(quick(asked, session.run.path / REQUESTS))
     bad = faults(findings)
@@ -119,7 +129,9 @@ def before(
         ]
         raise pytest.UsageError("\n".join(lines))
     warned = [finding for finding in findings if finding.state is State.WARNING]
-    session.run.note_run("checked", checks=len(findings), warnings=[f"{one.check}: {one.found}" for one in warned])
+    session.run.journal.write(
+        "checked", checks=len(findings), warnings=[f"{one.check}: {one.found}" for one in warned]
+    )
     for line in table_lines(warned) if warned else []:
         tell(line)
 
