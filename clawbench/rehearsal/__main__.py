@@ -1,0 +1,105 @@
+"""`python -m clawbench.rehearsal`: rehearse a whole run, with faults; what `make rehearse` runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from secrets import randbelow
+
+from rich.console import Console
+
+from clawbench.rehearsal.faults import CONTROLLER, DISK, FOLDER, GATEWAY, SECOND, WORKER, Fault, LostError
+from clawbench.rehearsal.runs import Rehearsal, Report
+from clawbench.rehearsal.stage import Stage, rehearsed
+
+_INSIDE = "--inside"
+BREAKS = 0.02
+"""Of all attempts."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one rehearsal; the exit code is 1 where something was lost."""
+    parser = argparse.ArgumentParser(prog="python -m clawbench.rehearsal", description=__doc__)
+    parser.add_argument("--cases", type=int, default=1750, help="a multiple of five")
+    parser.add_argument("-n", type=int, default=8, help="workers")
+    parser.add_argument("--acts", type=int, default=9, help="commands with faults")
+    parser.add_argument("--seed", type=int, default=randbelow(2**32), help="of what breaks when")
+    parser.add_argument("--keep", type=Path, help="a folder for all that was left, to look into")
+    parser.add_argument(_INSIDE, action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if not asked.inside and (wrapped := _namespace()):
+        again = [sys.executable, "-m", "clawbench.rehearsal", *arguments, "--seed", str(asked.seed), _INSIDE]
+        return subprocess.run([*wrapped, *again], check=False).returncode
+    say = partial(Console(width=150, highlight=False).print, markup=False, soft_wrap=True)
+    say(f"{asked.cases} cases, -n {asked.n}, --seed {asked.seed}")
+    folder = Path(tempfile.mkdtemp(prefix="cbr-", dir="/tmp"))
+    try:
+        if asked.inside:
+            # what a case leaves is small, and a disk of its own can be full without anyone else's harm
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", folder], check=True)
+        stage = rehearsed(folder, asked.cases, asked.n, seed=asked.seed, breaks=BREAKS)
+        if asked.inside:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", stage.artifacts], check=True)
+        draw = Random(asked.seed)  # noqa: S311 - what is drawn is to be drawn again
+        report = Rehearsal(stage, draw, say).run(_acts(draw, asked.acts, can_mount=asked.inside), tears=True)
+    except LostError as error:
+        say(f"LOST: {error}")
+        return 1
+    else:
+        say("\n".join(_told(stage, report)))
+        return 0
+    finally:
+        if asked.keep:
+            shutil.copytree(folder, asked.keep, symlinks=True, dirs_exist_ok=True)
+        if asked.inside:
+            subprocess.run(["umount", "--recursive", "--lazy", folder], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _namespace() -> list[str]:
+    """The command that gives a mount namespace of our own; [] where there is none to be had."""
+    wrapped = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--"]
+    try:
+        has_one = subprocess.run([*wrapped, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], check=False).returncode == 0
+    except FileNotFoundError:
+        has_one = False
+    return wrapped if has_one else []
+
+
+def _acts(draw: Random, count: int, *, can_mount: bool) -> list[list[Fault]]:
+    """What to throw at each command: something that ends it, and more that it has to live with."""
+    ending = [CONTROLLER, DISK, GATEWAY] if can_mount else [CONTROLLER, GATEWAY]
+    passing = [WORKER, SECOND, FOLDER] if can_mount else [WORKER, SECOND]
+    acts = [
+        [ending[number % len(ending)], passing[number % len(passing)], *draw.choices([WORKER, *passing], k=2)]
+        for number in range(count)
+    ]
+    draw.shuffle(acts)
+    return acts
+
+
+def _told(stage: Stage, report: Report) -> list[str]:
+    """The figures."""
+    done = Counter(row["event"] for row in stage.ledger.rows())
+    lines = [
+        f"complete after {len(report.commands)} commands and {report.seconds:.0f} s",
+        "thrown: " + ", ".join(f"{count} x {name}" for name, count in sorted(report.thrown.items())),
+        f"{len(stage.cases)} cases: claws worked {done['claw begins']} times, judges {done['judge begins']} times",
+    ]
+    for kind in ("controller", "worker", "gateway"):
+        peaks = [memory.peak / 1024 for memory in report.memory if memory.kind == kind]
+        lines.append(f"peak memory of {len(peaks)} {kind} processes: {max(peaks, default=0):.0f} MiB")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""The command that a user would type, under observation: its processes, and what memory they have."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clawbench.session import ROOT
+
+EVERY = 0.2
+"""Seconds between two looks at the processes."""
+
+
+@dataclass
+class Memory:
+    """What one process had, look by look."""
+
+    kind: str
+    """`controller`, `worker` or `gateway`."""
+    looks: list[tuple[int, int]] = field(default_factory=list)
+    """How far the run was, by the measure of who asks, and KiB resident."""
+    peak: int = 0
+    """KiB, by the kernel's own account."""
+
+
+class Command:
+    """A command at work."""
+
+    def __init__(self, process: subprocess.Popen[bytes], progress: Callable[[], int]) -> None:
+        """Use `started`."""
+        self.process = process
+        self.memory: dict[int, Memory] = {}
+        """By pid, of every process that was seen."""
+        self._progress = progress
+        self._over = threading.Event()
+        self._watching = threading.Thread(target=self._watch, daemon=True, name="memory")
+        self._watching.start()
+
+    def of_kind(self, kind: str) -> list[int]:
+        """The pids of the command's processes of a kind that are there at this moment."""
+        return [pid for pid, found in self._family() if found == kind]
+
+    def kill(self, pid: int) -> bool:
+        """End a process at once, as a kernel without memory does; False where it has ended before."""
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            return True
+        return False
+
+    def _family(self) -> Iterator[tuple[int, str]]:
+        pid = self.process.pid
+        yield pid, "controller"
+        with suppress(OSError):
+            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                line = Path(f"/proc/{child}/cmdline").read_bytes()
+                if b"gateway.server" in line:
+                    yield int(child), "gateway"
+                elif b"sys.stdin.readline" in line:  # execnet's way to start a worker of pytest-xdist
+                    yield int(child), "worker"
+
+    def _watch(self) -> None:
+        while not self._over.wait(EVERY):
+            far = self._progress()
+            for pid, kind in self._family():
+                with suppress(OSError, KeyError, ValueError):
+                    now, peak = _memory(pid)
+                    held = self.memory.setdefault(pid, Memory(kind))
+                    held.looks.append((far, now))
+                    held.peak = peak
+
+    def stop_watching(self) -> None:
+        """No more looks."""
+        self._over.set()
+        self._watching.join()
+
+
+@contextmanager
+def started(
+    arguments: Sequence[str], environment: Mapping[str, str], output: Path, progress: Callable[[], int]
+) -> Iterator[Command]:
+    """A command that was started in the checkout, and does not outlive the block.
+
+    Args:
+        arguments: the program first.
+        environment: the whole of it.
+        output: the file that what it says is appended to.
+        progress: how far it is, by any measure.
+    """
+    with output.open("ab") as sink:
+        process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=sink, stderr=sink)
+    command = Command(process, progress)
+    try:
+        yield command
+    finally:
+        command.stop_watching()
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def _memory(pid: int) -> tuple[int, int]:
+    """KiB resident, now and at the most."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    rows = dict(line.split(":", 1) for line in lines)
+    return int(rows["VmRSS"].split()[0]), int(rows["VmHWM"].split()[0])

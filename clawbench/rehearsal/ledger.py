@@ -1,0 +1,48 @@
+"""What a rehearsal really did, noted outside the run's folder: what the run's own records are held against.
+
+One line per begin and end of a claw's and of a judge's work, appended by the worker that does it; lines of several
+processes do not mix. What is thrown at the run is noted in it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger of a rehearsal."""
+
+    path: Path
+
+    def note(self, event: str, **more: Any) -> None:
+        """Append a line: what happened, in which process, and what else is worth knowing."""
+        line = json.dumps({"event": event, "pid": os.getpid(), **more}).encode() + b"\n"
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All lines, in the order in which they were written."""
+        if self.path.exists():
+            with self.path.open(encoding="utf-8") as file:
+                for line in file:
+                    yield json.loads(line)
+
+    def attempt(self, kind: str, case_id: str) -> int:
+        """Which attempt of its kind at a case this is, counted from 1 over all processes."""
+        counter = self.path.parent / "attempts" / f"{kind} {case_id}"
+        counter.parent.mkdir(exist_ok=True)
+        handle = os.open(counter, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(handle, b".")
+            return os.fstat(handle).st_size
+        finally:
+            os.close(handle)

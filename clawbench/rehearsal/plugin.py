@@ -1,0 +1,54 @@
+"""The pytest plugin of a rehearsal: `-p clawbench.rehearsal.plugin`, in a folder that $CLAWBENCH_REHEARSAL names.
+
+It brings the claws and puts the rehearsed engine in the real one's place, at the calls that reach an engine and
+nowhere else. A name that is no more where it was ends the command: nothing real may be reached instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from clawbench.rehearsal.claws import NAMES, RehearsedClaw
+from clawbench.rehearsal.engine import Engine, RehearsedTree
+from clawbench.rehearsal.ledger import Ledger
+
+VARIABLE = "CLAWBENCH_REHEARSAL"
+LEDGER = "ledger.jsonl"
+SETTINGS = "settings.json"
+
+
+def pytest_clawbench_adapters() -> list[RehearsedClaw]:
+    """The claws."""
+    return [RehearsedClaw(name) for name in NAMES]
+
+
+def _replace(replacements: Mapping[str, object]) -> None:
+    for name, replacement in replacements.items():
+        module, _, attribute = name.rpartition(".")
+        found = import_module(module)
+        if not hasattr(found, attribute):
+            raise LookupError(f"the rehearsal replaces {name}, which is not there any more")
+        setattr(found, attribute, replacement)
+
+
+def pytest_configure() -> None:
+    """Put the rehearsed engine in place."""
+    folder = Path(os.environ[VARIABLE])
+    settings = json.loads((folder / SETTINGS).read_text())
+    engine = Engine(Ledger(folder / LEDGER), settings["seed"], settings["breaks"])
+    _replace(
+        {
+            "clawbench.bench.connect": lambda: engine,
+            "clawbench.session.connect": lambda: engine,
+            "clawbench.case.find_image": engine.find_image,
+            "clawbench.case.prepare": engine.prepare,
+            "clawbench.solving.StartTree": RehearsedTree,
+            "clawbench.solving.open_workspace": engine.open_workspace,
+            "clawbench.solving.export": engine.export,
+            "evaluation.harness._run": engine.run_harness,
+        }
+    )

@@ -1,0 +1,153 @@
+"""A rehearsal from beginning to end: commands with faults, then the same command until the run is complete."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from clawbench.rehearsal import checks, faults
+from clawbench.rehearsal.command import Command, Memory, started
+from clawbench.rehearsal.faults import Fault, LostError, Undo
+from clawbench.rehearsal.stage import Stage
+
+_AGAIN = 12
+"""Commands without a fault after which a run that is not complete never will be."""
+_LINES = 4
+"""Of the journal, for a case that nothing happens to: begun, exported, judged, finished."""
+_PATIENCE = 3600.0
+"""Seconds for one command: none is so long, but for one that hangs."""
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    commands: list[str] = field(default_factory=list)
+    """What was thrown at each, and how it ended."""
+    thrown: Counter[str] = field(default_factory=Counter)
+    memory: list[Memory] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Rehearsal:
+    """A run, and what is thrown at it."""
+
+    def __init__(self, stage: Stage, draw: Random, say: Callable[[str], None]) -> None:
+        """Nothing is started yet.
+
+        Args:
+            stage: where.
+            draw: what is thrown when.
+            say: told of every command.
+        """
+        self._stage = stage
+        self._draw = draw
+        self._say = say
+        self._ended: dict[Path, str] = {}
+        self.report = Report()
+
+    def run(self, acts: Sequence[Sequence[Fault]], *, tears: bool) -> Report:
+        """Throw the faults of each act at a command of its own, then let the run be completed.
+
+        Args:
+            acts: what to throw at each command, in this order, at moments that are drawn.
+            tears: whether files lose their ends between the commands.
+
+        Raises:
+            LostError: something was lost, or done twice.
+        """
+        began = time.monotonic()
+        for number, act in enumerate(acts):
+            self._act(act, share=1 / (len(acts) - number + 1))
+            if tears and self._draw.random() < 0.7:
+                self._tear()
+            self._ended = checks.ended(self._stage.run)
+        for _ in range(_AGAIN):
+            code = self._act((), share=1)
+            if code in {0, 1} and checks.is_complete(self._stage):
+                break
+        else:
+            raise LostError(f"the run is not complete after {_AGAIN} undisturbed commands:\n{self._last_words()}")
+        checks.whole(self._stage)
+        self.report.seconds = time.monotonic() - began
+        return self.report
+
+    def _act(self, act: Sequence[Fault], share: float) -> int:
+        """One command; returns its exit code.
+
+        Args:
+            act: what is thrown at it.
+            share: the part of what is left of the run that it may do before the last of them.
+        """
+        left = len(self._stage.cases) * _LINES - self._lines()
+        points = sorted(self._draw.randrange(max(1, int(left * share))) for _ in act)
+        # what ends a command comes last
+        ordered = sorted(act, key=lambda fault: fault.ends)
+        begin, undo = self._lines(), list[Undo]()
+        with started(self._stage.command(), self._stage.environment, self._stage.output, self._lines) as command:
+            try:
+                for fault, point in zip(ordered, points, strict=True):
+                    self._wait(command, begin + point)
+                    if command.process.poll() is not None:
+                        break
+                    self._throw(fault, command, undo)
+                code = command.process.wait(_PATIENCE)
+            finally:
+                for end in undo:
+                    end()
+            family = list(command.memory)
+        self.report.memory += command.memory.values()
+        self._note(act, code)
+        checks.untouched(self._ended)
+        self._wait_until_gone(family)
+        self._ended = checks.ended(self._stage.run)
+        return code
+
+    def _throw(self, fault: Fault, command: Command, undo: list[Undo]) -> None:
+        self._stage.ledger.note("thrown", what=fault.name)
+        self.report.thrown[fault.name] += 1
+        with suppress(ProcessLookupError):
+            if (end := fault.throw(self._stage, command, self._draw)) is not None:
+                undo.append(end)
+
+    def _note(self, act: Sequence[Fault], code: int) -> None:
+        last = self._last_words().strip().splitlines()[-1:]
+        names = ", ".join(fault.name for fault in act) or "undisturbed"
+        line = f"{names}: exit code {code}, {len(checks.ended(self._stage.run))} files ended; {' '.join(last)}"
+        self.report.commands.append(line)
+        self._say(line)
+
+    def _last_words(self) -> str:
+        return self._stage.output.read_text(errors="replace")[-3000:]
+
+    def _tear(self) -> None:
+        torn = faults.tear(self._stage.run, self._draw)
+        self._stage.ledger.note("thrown", what="torn", torn=torn)
+        self.report.thrown["torn"] += 1
+        self._say(f"torn: {', '.join(torn)}")
+
+    def _wait(self, command: Command, lines: int) -> None:
+        """Until the run has come to a line of its journal, and for a moment more."""
+        while self._lines() < lines and command.process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(self._draw.random() / 4)
+
+    def _wait_until_gone(self, pids: Sequence[int]) -> None:
+        """What a killed controller left behind ends by itself."""
+        deadline = time.monotonic() + _PATIENCE
+        while any(Path(f"/proc/{pid}").exists() for pid in pids):
+            if time.monotonic() > deadline:
+                raise LostError("processes of a killed controller do not end")
+            time.sleep(0.05)
+
+    def _lines(self) -> int:
+        """Of the journal: how far the run is."""
+        try:
+            return (self._stage.run.path / "state.jsonl").read_bytes().count(b"\n")
+        except OSError:
+            return 0
