@@ -38,6 +38,7 @@ pytest_plugins = ("clawbench.conformance.plugin",)
 
 SESSION = pytest.StashKey[Session]()
 _SELECTED = pytest.StashKey[int]()
+_TOLD = pytest.StashKey[set[str]]()
 _ASKED = pytest.StashKey[tuple[Settings, Choice]]()
 _WORKER = "clawbench"
 
@@ -174,7 +175,16 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Sch
     """A worker died at a case: an error, never the claw's failure."""
     found = selection.case_of(crashitem)
     if found is not None:
-        reporting.amend_crash(Case(sched.config.stash[BENCH], found), report)
+        is_told = crashitem in sched.config.stash.get(_TOLD, set())
+        reporting.amend_crash(Case(sched.config.stash[BENCH], found), report, is_told=is_told)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember what has been told of: a worker may die after it."""
+    node: WorkerController | None = getattr(report, "node", None)
+    if node is not None and report.when == "call":
+        node.config.stash.setdefault(_TOLD, set()).add(report.nodeid)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

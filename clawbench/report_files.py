@@ -46,12 +46,21 @@ def clean(config: pytest.Config) -> None:
             continue
         text = path.read_text("utf-8")
         if path.suffix == ".json":
-            report: dict[str, Any] = json.loads(text)
+            report = _read(path, text)
             report.pop("root", None)
             text = json.dumps(report)
         else:
             text = re.sub(r'(<testsuite\b[^>]*?) hostname="[^"]*"', r"\1", text, count=1)
         write_atomically(path, _without_places(text, path.parent).encode("utf-8", "surrogatepass"))
+
+
+def _read(path: Path, text: str) -> dict[str, Any]:
+    """A JSON report; on a full disk its writer leaves a part of it and says nothing to us (raises OSError)."""
+    try:
+        report: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise OSError(f"{path.name} is not whole: {error}") from error
+    return report
 
 
 def _without_places(text: str, run: Path) -> str:

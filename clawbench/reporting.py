@@ -89,12 +89,24 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
             case.broke(why.splitlines()[0][:500], outcome)
 
 
-def amend_crash(case: Case, report: pytest.TestReport) -> None:
-    """Make the report of a case whose worker died say that nothing is known of the claw."""
+def amend_crash(case: Case, report: pytest.TestReport, *, is_told: bool) -> None:
+    """Make the report of a case whose worker died say what is known of it.
+
+    Args:
+        case: that the worker was at.
+        report: of the worker's death.
+        is_told: whether the case's own report had arrived before.
+    """
+    if case.is_finished:  # the verdict was written down, and stands
+        report.when = "teardown" if is_told else "call"
+        report.outcome = "passed" if is_told or case.is_resolved else "failed"
+        report.longrepr = None if report.outcome == "passed" else explanation(case)
+        report.user_properties[:] = properties(case)
+        return
     why = "its worker process died; run the same command again"
     report.when = "setup"
     report.longrepr = f"infrastructure: {why}\nartifacts: {shown(case.folder.path)}"
-    with suppress(OSError):
+    with suppress(OSError):  # a full disk can't be written down
         case.broke(why)
 
 

@@ -1,0 +1,118 @@
+"""Whole runs without an engine, with what can go wrong around them: nothing is lost, and nothing done twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clawbench.rehearsal import checks
+from clawbench.rehearsal.stage import Stage, rehearsed
+
+AFTER_THE_VERDICT = """
+import os, signal
+from pathlib import Path
+
+def pytest_runtest_teardown(item):
+    try:
+        Path(os.environ["MARK"]).open("x").close()
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What Python compiles for one command is there for all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
+def run(stage: Stage, *arguments: str, **extra: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [*stage.command(), *arguments],
+        env={**stage.environment, **extra},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_a_worker_that_dies_after_the_verdict_takes_it_not_along(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 10, 2, seed=0, breaks=0.0)
+    (tmp_path / "deadly.py").write_text(AFTER_THE_VERDICT)
+    code, said = run(stage, "-p", "deadly", PYTHONPATH=str(tmp_path), MARK=str(tmp_path / "mark"))
+    assert "node down" in said
+    assert code == 1, said
+    checks.whole(stage)
+    begun = [row["case"] for row in stage.ledger.rows() if row["event"] == "claw begins"]
+    assert sorted(begun) == sorted(stage.cases)
+    journal = (stage.run.path / "state.jsonl").read_text().splitlines()
+    events = [json.loads(line)["event"] for line in journal]
+    assert events.count("finished") == len(stage.cases)
+
+
+DISK_FULL_AFTER_THE_VERDICT = """
+import errno, os
+from pathlib import Path
+from records.journal import Journal
+
+real = Journal.write
+
+def write(self, event, **facts):
+    if event == "finished":
+        try:
+            Path(os.environ["MARK"]).open("x").close()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        except FileExistsError:
+            pass
+    real(self, event, **facts)
+
+Journal.write = write
+"""
+
+
+def test_a_verdict_stands_though_the_disk_is_full_right_after_it(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 10, 1, seed=0, breaks=0.0)
+    (tmp_path / "full.py").write_text(DISK_FULL_AFTER_THE_VERDICT)
+    code, said = run(stage, "-p", "full", PYTHONPATH=str(tmp_path), MARK=str(tmp_path / "mark"))
+    assert code == 1
+    assert "1 error in" in said
+    assert (
+        "the disk is full: free some space, then run the same command again (nothing that ended is lost)" in said
+    )
+    before = checks.ended(stage.run)
+    code, said = run(stage)
+    assert "error in" not in said
+    checks.untouched(before)
+    checks.whole(stage)
+    judged = [row["case"] for row in stage.ledger.rows() if row["event"] == "judge begins"]
+    assert len(judged) == len(set(judged))
+
+
+TORN_REPORT = """
+import os
+from pathlib import Path
+import pytest
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    if not hasattr(session.config, "workerinput"):
+        os.truncate(session.config.option.json_report_file, 30)
+"""
+
+
+def test_a_report_that_was_written_in_part_is_told_of(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 5, 1, seed=0, breaks=0.0)
+    (tmp_path / "torn.py").write_text(TORN_REPORT)
+    code, said = run(stage, "-p", "torn", PYTHONPATH=str(tmp_path))
+    assert code == 1
+    assert "the reports could not be written: report.json is not whole" in said
+    assert "Traceback" not in said
