@@ -95,6 +95,7 @@ def rehearsed(folder: Path, count: int, workers: int, *, seed: int, breaks: floa
             *("-p", "clawbench.rehearsal.plugin", "-n", str(workers), "--model", "scripted:oracle"),
             # it is there for the suite's own tests, and takes seconds to import where a run ends
             *("-p", "no:hypothesispytest"),
+            "--skip-checks",  # they are of the machine and its engine
             *("-k", " or ".join(NAMES), f"--dataset={folder / 'rows.jsonl'}"),
             f"--instances={folder / 'instances.txt'}",
         ),
