@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from records.files import write_atomically
+from records.places import without_places
 
 _PLACED = pytest.StashKey[list[Path]]()
 _ROOT = Path(__file__).resolve().parents[1]
@@ -63,12 +64,11 @@ def _read(path: Path, text: str) -> dict[str, Any]:
     return report
 
 
+def known_places() -> dict[Path, str]:
+    """Folders of this machine that no artifact names, with what to call them."""
+    return {_ROOT: "", Path(sys.prefix): "python", Path.home(): "~"}
+
+
 def _without_places(text: str, run: Path) -> str:
     """A text without the paths of this machine: what is below a known folder is named from there."""
-    places = {run: "", _ROOT: "", Path(sys.prefix): "python", Path.home(): "~"}
-    for place in sorted(places, key=lambda place: -len(str(place))):
-        name = places[place]
-        if len(place.parts) > 1:
-            text = text.replace(f"{place}/", f"{name}/" if name else "")
-            text = re.sub(re.escape(str(place)) + r"(?![\w.-])", name or ".", text)
-    return text
+    return without_places(text, known_places() | {run: ""})

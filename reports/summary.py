@@ -61,6 +61,12 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequen
     return table
 
 
+def share_with_interval(claw: Numbers) -> str:
+    """Pass@1 with its interval, as in "61.1% (95% interval 38.6-79.7%)"; "-" where nothing counts."""
+    rate = claw.rate
+    return f"{100 * rate.value:.1f}% (95% interval {_span(rate.low, rate.high)})" if rate is not None else "-"
+
+
 def pass_rate_cells(claw: Numbers) -> list[str]:
     """A claw's row of `PASS_RATE`."""
     rate = claw.rate

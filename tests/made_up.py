@@ -34,10 +34,12 @@ def made_up_case(
     *,
     repo: str = "acme/tool",
     finish: bool = True,
+    plan: bool = True,
     **facts: object,
 ) -> CaseFolder:
     """A case with all that a real one leaves, as far as its outcome lets it get."""
-    run.plan.add([asked])
+    if plan:
+        run.plan.add([asked])
     case = run.case(*asked)
     case.begin()
     case.keep_manifest({"instance_id": asked.instance_id, "repo": repo, "harness": "swebench 5.0.2"})
