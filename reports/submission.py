@@ -101,6 +101,11 @@ class Submission:
         return bool(self.split.name) and len(self.cases) == self.split.size
 
     @property
+    def has_model(self) -> bool:
+        """Whether a model was at work, and not a script or a recording."""
+        return not self.model.startswith(("scripted:", "replay:"))
+
+    @property
     def model(self) -> str:
         """The model that the claw worked with."""
         return str(self.manifest["settings"]["model"])

@@ -192,7 +192,9 @@ def _head(submission: Submission, name: str) -> Iterator[str]:
     cases, split = submission.cases, submission.split
     resolved = sum(case.is_resolved for case in cases)
     yield f"# {name}\n"
-    if not submission.is_whole:
+    if not submission.has_model:
+        yield f"**This is no submission: no model was asked, `{submission.model}` answered.**\n"
+    elif not submission.is_whole:
         of = f"{len(cases)} of the {split.size} instances of {split.name}" if split.name else "the embedded tasks"
         yield f"**This is no submission: it covers {of}.** The layout is that of one.\n"
     yield f"{TODO}: what the system is, the technical report, the authors and the first author's page.\n"

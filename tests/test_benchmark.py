@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 from bench_run import BenchRun, containers_of, run_bench
-from swebench.harness.utils import get_predictions_from_file
+from swebench.harness.grading import get_eval_report
+from swebench.harness.utils import get_predictions_from_file, make_test_spec
+from typer.testing import CliRunner
 
 from adapters.registry import installed
+from clawbench.cli import app
 from demo.images import TASK_REPO, embedded_ids
+from evaluation.instances import load_instance
+from evaluation.lists import by_id
 from records.journal import Entry
 from records.run import RunDirectory
 
@@ -69,6 +74,24 @@ class TestOracle:
         for row in rows:
             assert edits(row["model_patch"]) == edits(gold(row["instance_id"]))
 
+    def test_the_official_harness_grades_an_exported_run_as_we_do(self, oracle: BenchRun, tmp_path: Path) -> None:
+        """From the logs alone, as the leaderboard does: none of our own files is asked."""
+        words = ["export", str(oracle.folder), f"--to={tmp_path}", "--subset", "--name=mine"]
+        assert CliRunner().invoke(app, words).exit_code == 0
+        exported = tmp_path / "mine"
+        claimed = json.loads((exported / "results" / "results.json").read_text())["resolved"]
+        for row in get_predictions_from_file(str(exported / "all_preds.jsonl"), "", ""):
+            name = row["instance_id"]
+            spec = make_test_spec(load_instance(by_id()[name], demo=TASK_REPO).for_harness())
+            log = exported / "logs" / name / "test_output.txt"
+            report = get_eval_report(spec, prediction=row, test_log_path=str(log), include_tests_status=True)
+            assert report[name]["resolved"] == (name in claimed)
+            assert json.loads((exported / "logs" / name / "report.json").read_text())[name] == report[name]
+            talk = (exported / "trajs" / f"{name}.md").read_text()
+            assert "I fixed the issue" in talk
+            assert str(oracle.folder.parent) not in talk
+        assert claimed == sorted(embedded_ids())
+
     def test_junit_and_json_say_outcome_tokens_and_phases(self, oracle: BenchRun) -> None:
         cases = oracle.junit()
         assert set(cases) == {f"test_resolved[nanobot-{instance_id}]" for instance_id in embedded_ids()}
@@ -106,7 +129,8 @@ class TestOracle:
         assert "SOUL.md" in (folder / "git.patch.raw").read_text()
 
     def test_the_end_shows_a_table_and_the_way_there_who_did_what(self, oracle: BenchRun) -> None:
-        assert re.search(r"^nanobot +100\.0% +10 +10 ", oracle.output, re.MULTILINE)
+        assert re.search(r"^nanobot +100\.0% +72\.2-100\.0% +10 +10 +0 +0$", oracle.output, re.MULTILINE)
+        assert re.search(r"^nanobot +10 +10 +0 ", oracle.output, re.MULTILINE)
         assert re.search(r"^gw[01] nanobot-demo__\S+: nanobot works", oracle.output, re.MULTILINE)
 
     def test_the_same_run_id_again_replays_and_runs_nothing(self, oracle: BenchRun) -> None:

@@ -283,6 +283,13 @@ def test_one_sample_is_a_submission_and_the_others_must_be_there(tmp_path: Path)
     assert f"1 case not run: {IDS[0]}-s3" in said
 
 
+def test_what_a_script_did_is_told_as_what_it_is(tmp_path: Path) -> None:
+    run = demo_run(tmp_path, Outcome.RESOLVED, model="scripted:oracle")
+    assert export(run, tmp_path / "to", "--subset", "--name=mine")[0] == 0
+    told = (tmp_path / "to" / "mine" / "README.md").read_text()
+    assert "**This is no submission: no model was asked, `scripted:oracle` answered.**" in told
+
+
 # -- trajectories -------------------------------------------------------------------------------------
 
 
