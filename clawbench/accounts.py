@@ -4,23 +4,49 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from adapters.base import TokenUsage
-from gateway.case import logged
 from gateway.models import CaseCounts, TokenCounts
+from gateway.spend import held_from
 from records.run import RunDirectory
 
 TOLERANCE = 0.02
 """By which part a claw's own account may differ from the gateway's before it is told."""
 
 
-def spent(run: RunDirectory) -> Decimal:
-    """US dollars that are held against a run's limit so far, for attempts that were thrown away as well.
+class Spent:
+    """What a run has spent so far: its request logs are read once, and what has been added to them at each look.
 
     The request logs are the truth: the gateway appends a line as each request ends, and no step removes one.
     """
-    return sum((one.held or Decimal(0) for log in run.request_logs() for one in logged(log)), Decimal(0))
+
+    def __init__(self, run: RunDirectory) -> None:
+        """Nothing is read yet."""
+        self._run = run
+        self._known: dict[Path, tuple[int, Decimal]] = {}
+
+    def total(self) -> Decimal:
+        """US dollars that are held against the run's limit, for attempts that were thrown away as well.
+
+        Raises:
+            OSError: a log can't be read.
+        """
+        known = {}
+        for log in self._run.request_logs():
+            read, dollars = self._known.get(log, (0, Decimal(0)))
+            try:
+                known[log] = held_from(log, read, dollars)
+            except FileNotFoundError:
+                continue  # moved away at this moment: it is found in its new place at the next look
+        self._known = known
+        return sum((dollars for _, dollars in known.values()), Decimal(0))
+
+
+def spent(run: RunDirectory) -> Decimal:
+    """See `Spent.total`."""
+    return Spent(run).total()
 
 
 def facts_of(counts: CaseCounts | None, told: TokenUsage | None, *, has_price: bool) -> dict[str, Any]:

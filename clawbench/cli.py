@@ -19,6 +19,7 @@ from rich.table import Table
 from adapters import registry
 from adapters.base import BadOptionError, NotInstalledError
 from adapters.runtimes import default_home
+from clawbench import run_commands
 from clawbench.accounts import use_lines
 from clawbench.bench import connect
 from clawbench.conformance.table import load, page
@@ -50,6 +51,7 @@ app = typer.Typer(
 )
 tasks = typer.Typer(help="The embedded task set.", no_args_is_help=True)
 app.add_typer(tasks, name="tasks")
+run_commands.add_to(app)
 console = Console(highlight=False)
 
 Plugins = Annotated[

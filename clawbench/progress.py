@@ -1,7 +1,7 @@
 """What each worker is doing, shown while the run goes on.
 
-Workers write one small file each; the controller reads them and prints a line when something changed. Under
-xdist nothing else of a case is visible before it ends.
+Workers write one small file each; the controller reads them and prints a line when something changed, and
+`clawbench status` reads them from another process. Under xdist nothing else of a case is visible before it ends.
 """
 
 from __future__ import annotations
@@ -10,9 +10,38 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 _FOLDER = ".progress"
+
+
+@dataclass(frozen=True)
+class Saying:
+    """What a worker is doing."""
+
+    worker: str
+    case_id: str
+    doing: str
+    since: float
+    """Seconds since 1970."""
+
+
+def sayings(run: Path) -> list[Saying]:
+    """What each worker of a run said last, by worker; those that do nothing are left out.
+
+    A worker that was killed has not taken its last word back.
+    """
+    found = [_read(path) for path in sorted((run / _FOLDER).glob("*.json"))]
+    return [saying for saying in found if saying is not None and saying.doing]
+
+
+def _read(path: Path) -> Saying | None:
+    try:
+        row = json.loads(path.read_text())
+        return Saying(path.stem, str(row["case"]), str(row["doing"]), float(row["since"]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None  # replaced at this moment; there is a next look
 
 
 class Progress:
@@ -24,17 +53,15 @@ class Progress:
         Args:
             run: the run directory.
             worker: the worker's name.
-            tell: prints a line for the user, where this process may; nothing need be written then.
+            tell: prints a line for the user, where this process may.
         """
         self._path = run / _FOLDER / f"{worker}.json"
         self._tell = tell
 
     def say(self, case_id: str, doing: str) -> None:
         """Tell what is being done for a case (nothing, where `doing` is empty)."""
-        if self._tell is not None:
-            if doing:
-                self._tell(f"{case_id}: {doing}")
-            return
+        if self._tell is not None and doing:
+            self._tell(f"{case_id}: {doing}")
         self._path.parent.mkdir(parents=True, exist_ok=True)
         row = {"case": case_id, "doing": doing, "since": time.time()}
         fresh = self._path.with_suffix(".new")
@@ -65,9 +92,7 @@ class ProgressPrinter:
         self._thread = threading.Thread(target=self._watch, daemon=True, name="progress")
 
     def start(self) -> None:
-        """Begin; what earlier runs left is forgotten."""
-        for path in self._folder.glob("*.json"):
-            path.unlink(missing_ok=True)
+        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,11 +107,10 @@ class ProgressPrinter:
                 self._look(path)
 
     def _look(self, path: Path) -> None:
-        try:
-            row = json.loads(path.read_text())
-        except (FileNotFoundError, ValueError):
-            return  # replaced at this moment; there is a next look
-        case, doing, since = row["case"], row["doing"], row["since"]
+        saying = _read(path)
+        if saying is None:
+            return
+        case, doing, since = saying.case_id, saying.doing, saying.since
         now = time.time()
         before = self._told.get(path.stem, ("", "", 0.0))
         if not doing or (before[:2] == (case, doing) and now - before[2] < self._remind):

@@ -85,6 +85,7 @@ class Session:
         is_new = not run.path.exists()
         session = cls(settings, choice, run, run.lock(), is_new=is_new)
         try:
+            shutil.rmtree(run.path / ".progress", ignore_errors=True)  # a killed run's last words
             run.open(_manifest(settings, claws))
             swept = sweep(client)
             session._start_gateway()
@@ -97,7 +98,7 @@ class Session:
         return session, swept
 
     def _start_gateway(self) -> None:
-        self.spent_before = spent(self.run)
+        self.spent_before = spent(self.run) if self.settings.has_price else Decimal(0)
         if self.settings.gateway == "on":
             limits = (self.settings.spend_limit, self.settings.case_spend_limit)
             self._gateway = Gateway.start(self.run.path, self.choice.gateway_config(*limits, self.spent_before))

@@ -6,7 +6,9 @@ A case's folder is the truth; `predictions.jsonl` is derived from the folders an
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -63,6 +65,20 @@ class RunDirectory:
             )
         return cls(artifacts / run_id)
 
+    @classmethod
+    def found(cls, run: str, artifacts: Path) -> RunDirectory:
+        """A run that is there, by its id or its folder.
+
+        Raises:
+            RunError: there is none.
+        """
+        folder = Path(run)
+        if not (folder / "manifest.json").is_file():
+            folder = cls.named(artifacts, run).path
+        if not (folder / "manifest.json").is_file():
+            raise RunError(f"there is no run {run}: neither {run} nor {folder} holds a run's manifest.json")
+        return cls(folder.resolve())
+
     @property
     def manifest_path(self) -> Path:
         """What every number of the run is attributed to."""
@@ -86,8 +102,9 @@ class RunDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.path / ".lock", timeout=0)
-            lock.acquire()
+            # whoever only looks whether it is held, holds it for a moment
+            lock = FileLock(self.path / ".lock", timeout=0.5)
+            lock.acquire(poll_interval=0.05)
         except Timeout as error:
             raise RunError(
                 f"run {self.run_id} is in progress in another process; wait for it or take another --run-id"
@@ -97,6 +114,21 @@ class RunDirectory:
                 f"{self.path} can't be written ({error.strerror}); give another folder by --artifacts"
             ) from error
         return lock
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process holds the run at this moment (raises OSError where that can't be told)."""
+        try:
+            handle = os.open(self.path / ".lock", os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False
 
     def open(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest, or check that the run's own says the same.
@@ -113,13 +145,8 @@ class RunDirectory:
         if not self.manifest_path.exists():
             self._write_manifest({"run_id": self.run_id, "created": now(), **manifest})
             return
-        try:
-            held = json.loads(self.manifest_path.read_text())
-            claws, settings = held["claws"], held["settings"]
-            if not isinstance(claws, dict) or not isinstance(settings, dict):
-                raise TypeError("claws and settings must be mappings")
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{self.manifest_path} is not a manifest ({error}); take another --run-id") from error
+        held = self.manifest()
+        claws, settings = held["claws"], held["settings"]
         shared = {name: value for name, value in manifest["claws"].items() if name in claws}
         different = [
             *_differences(settings, manifest["settings"], ""),
@@ -158,6 +185,21 @@ class RunDirectory:
         # first the journal: no manifest is there that it does not know of
         self.journal.write("manifest", sha256=sha256(text).hexdigest())
         write_atomically(self.manifest_path, text)
+
+    def manifest(self) -> dict[str, Any]:
+        """All that the manifest says.
+
+        Raises:
+            RunError: it is no manifest.
+            OSError: it can't be read.
+        """
+        try:
+            found = json.loads(self.manifest_path.read_bytes())
+            if not all(isinstance(found[name], dict) for name in ("settings", "claws")):
+                raise TypeError("claws and settings must be mappings")
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{self.manifest_path} is not a manifest ({error}); take another --run-id") from error
+        return dict(found)
 
     def part(self, name: str) -> dict[str, Any]:
         """A part of the manifest, empty where it has none of that name."""

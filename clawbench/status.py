@@ -1,0 +1,302 @@
+"""How a run stands, told from its folder alone: for runs that are at work in another process, ended or killed.
+
+Nothing is written, and nothing of the run is held for longer than a look takes. Numbers come from the cases'
+folders, times from the journal, and what is being done at this moment from what the workers say.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from clawbench.accounts import Spent
+from clawbench.progress import Saying, sayings
+from evaluation.outcomes import POLICY, Outcome
+from records.case import METADATA, CaseFolder, folder_name
+from records.journal import Entry, Reading
+from records.plan import PlannedCase
+from records.run import RunDirectory
+
+WINDOW = 1800.0
+"""Seconds of the recent past that a rate is taken from."""
+FEWEST = 8
+"""Cases that a rate is taken from at the least, however long ago they ended."""
+LATEST = 5
+"""Errors that are told of."""
+ENDED = ("finished", "errored")
+"""Events after which nothing more becomes of a case, unless it is begun again."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast cases ended lately, those that broke included."""
+
+    cases: int
+    seconds: float
+    """In how many seconds."""
+
+    @property
+    def per_hour(self) -> float:
+        """Cases an hour."""
+        return 3600 * self.cases / self.seconds
+
+
+@dataclass(frozen=True)
+class Running:
+    """A case that is being worked on."""
+
+    case: str
+    worker: str
+    doing: str
+    step_seconds: float
+    """For how long the present step has been going on."""
+    case_seconds: float | None
+    """For how long the case has."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A case that ended by what is not its claw's doing, and is run again by the same command."""
+
+    case: str
+    time: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What can be said of a run at one moment."""
+
+    run_id: str
+    state: str
+    """`running`, `ended`, `interrupted`, `killed` (its last command left no word), `not begun`."""
+    created: str
+    model: str
+    claws: list[str]
+    planned: int
+    """Cases that were ever asked for."""
+    done: int
+    """Those that have an outcome which stays."""
+    errors: int
+    """Those that broke, and are neither at work nor run again yet."""
+    outcomes: dict[str, dict[str, int]]
+    """How many cases of each claw have which outcome."""
+    running: list[Running]
+    spent: Decimal | None
+    """US dollars; None where nothing could cost anything, or nobody counts."""
+    spend_limit: str | None
+    left: int
+    """Cases that the last command still has before it, those at work included."""
+    rate: Rate | None
+    """None where no case ended in the last command."""
+    broken: list[Broken]
+    """The latest."""
+    torn: int
+    """Lines of the journal that are not whole."""
+    last: str
+    """When the journal's last event was."""
+
+    @property
+    def waiting(self) -> int:
+        """Cases that were asked for and are not begun, or not ended and not at work."""
+        return max(0, self.planned - self.done - self.errors - len(self.running))
+
+    @property
+    def resolved(self) -> int:
+        """Cases that the official harness resolved."""
+        return sum(counts.get(Outcome.RESOLVED, 0) for counts in self.outcomes.values())
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the last command goes on if it goes on like lately; None where that can't be told."""
+        if self.state != "running" or self.rate is None:
+            return None
+        return 3600 * self.left / self.rate.per_hour
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as JSON takes it."""
+        return {
+            **asdict(self),
+            "spent": str(self.spent) if self.spent is not None else None,
+            "rate": {**asdict(self.rate), "per_hour": round(self.rate.per_hour, 2)} if self.rate else None,
+            "waiting": self.waiting,
+            "resolved": self.resolved,
+            "seconds_left": self.seconds_left,
+        }
+
+
+class Looker:
+    """Looks at one run as often as asked; what has not changed since is not read again."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        """Name the run; nothing is read yet."""
+        self._run = run
+        self._spent = Spent(run)
+        self._known: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+
+    def look(self) -> RunStatus:
+        """How the run stands now.
+
+        Raises:
+            RunError, PlanError: its manifest or plan is none.
+            OSError: it can't be read.
+        """
+        run, now = self._run, time.time()
+        manifest = run.manifest()
+        journal = run.journal.read()
+        is_running = run.is_running
+        metadata = dict(self._metadata())
+        planned = set(run.plan.cases()) or set(metadata)
+        outcomes = {case: Outcome(facts["outcome"]) for case, facts in metadata.items()}
+        done = {case for case, outcome in outcomes.items() if not POLICY[outcome].run_again}
+        running = _running(at_work(sayings(run.path), journal), journal, now) if is_running else []
+        at_it = {one.case for one in running}
+        broken = [case for case in outcomes.keys() - done if case_id(case) not in at_it]
+        return RunStatus(
+            run_id=run.run_id,
+            state=state_of(journal, is_running=is_running),
+            created=str(manifest.get("created", "")),
+            model=str(manifest["settings"].get("model", "")),
+            claws=sorted({case.claw for case in planned}),
+            planned=len(planned),
+            done=len(done),
+            errors=len(broken),
+            outcomes=_by_contender(metadata.values()),
+            running=running,
+            spent=self._spent.total() if _could_cost(manifest["settings"]) else None,
+            spend_limit=(manifest.get("limits") or {}).get("spend_limit"),
+            left=_left(journal),
+            rate=_rate(journal, now if is_running else None),
+            broken=_latest(broken, metadata),
+            torn=len(journal.torn),
+            last=journal.entries[-1].time if journal.entries else "",
+        )
+
+    def _metadata(self) -> Iterable[tuple[PlannedCase, dict[str, Any]]]:
+        for folder in self._run.cases():
+            facts = self._of(folder)
+            if facts is not None:
+                yield PlannedCase(folder.claw, folder.instance_id, folder.sample), facts
+
+    def _of(self, folder: CaseFolder) -> dict[str, Any] | None:
+        path = folder.path / METADATA
+        try:
+            stat = path.stat()
+        except FileNotFoundError:
+            return None
+        mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        held = self._known.get(str(path))
+        if held is not None and held[0] == mark:
+            return held[1]
+        metadata = folder.metadata()
+        if metadata is None:
+            return None
+        facts = {name: metadata.get(name, "") for name in ("outcome", "contender", "detail", "finished")}
+        facts["contender"] = facts["contender"] or folder.claw
+        self._known[str(path)] = (mark, facts)
+        return facts
+
+
+def case_id(case: PlannedCase) -> str:
+    """A case's id, as everywhere."""
+    return f"{case.claw}-{folder_name(case.instance_id, case.sample)}"
+
+
+def at_work(said: Iterable[Saying], journal: Reading) -> list[Saying]:
+    """What is really being done: a worker that died at a case does not say any more that the case ended."""
+    last = {case_id(entry.case): entry for entry in journal.entries if entry.case is not None}
+    newest: dict[str, Saying] = {}
+    for one in sorted(said, key=lambda one: one.since):
+        entry = last.get(one.case_id)
+        # times in the journal are whole seconds
+        if entry is None or entry.event not in ENDED or seconds(entry.time) + 1 < one.since:
+            newest[one.case_id] = one
+    return sorted(newest.values(), key=lambda one: one.worker)
+
+
+def seconds(text: str) -> float:
+    """A time in a record, as seconds since 1970."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+
+
+def _running(said: Iterable[Saying], journal: Reading, now: float) -> list[Running]:
+    begun = {
+        case_id(entry.case): seconds(entry.time)
+        for entry in journal.entries
+        if entry.case is not None and entry.event == "begun"
+    }
+    return [
+        Running(
+            one.case_id,
+            one.worker,
+            one.doing,
+            step_seconds=round(max(0.0, now - one.since), 1),
+            case_seconds=round(max(0.0, now - begun[one.case_id]), 1) if one.case_id in begun else None,
+        )
+        for one in said
+    ]
+
+
+def state_of(journal: Reading, *, is_running: bool) -> str:
+    """In which state a run is, as `RunStatus` has it."""
+    if is_running:
+        return "running"
+    commands = journal.of_run("started", "ended", "interrupted")
+    if not commands:
+        return "not begun"
+    return "killed" if commands[-1].event == "started" else commands[-1].event
+
+
+def _by_contender(metadata: Iterable[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {}
+    for facts in metadata:
+        counts.setdefault(facts["contender"], Counter())[facts["outcome"]] += 1
+    return {name: dict(counts[name]) for name in sorted(counts)}
+
+
+def _could_cost(settings: dict[str, Any]) -> bool:
+    served = settings.get("served") or {}
+    return settings.get("gateway") != "off" and served.get("behind") is not None
+
+
+def _since_started(journal: Reading) -> tuple[Entry | None, list[Entry]]:
+    """The last command's start, and what happened to cases since."""
+    started = journal.of_run("started")
+    if not started:
+        return None, []
+    return started[-1], [
+        entry for entry in journal.entries if entry.case is not None and entry.number > started[-1].number
+    ]
+
+
+def _left(journal: Reading) -> int:
+    started, since = _since_started(journal)
+    if started is None:
+        return 0
+    last = {entry.case: entry.event for entry in since}
+    return max(0, int(started.facts.get("left", 0)) - sum(event in ENDED for event in last.values()))
+
+
+def _rate(journal: Reading, now: float | None) -> Rate | None:
+    """Of the last command; up to its last event where it is over."""
+    started, since = _since_started(journal)
+    times = [seconds(entry.time) for entry in since if entry.event in ENDED]
+    if started is None or not times:
+        return None
+    until = now if now is not None else times[-1]
+    first = max(seconds(started.time), until - WINDOW)
+    recent = [moment for moment in times if moment > first]
+    if len(recent) < FEWEST:
+        recent = times[-FEWEST:]
+        first = times[-FEWEST - 1] if len(times) > FEWEST else seconds(started.time)
+    return Rate(len(recent), max(1.0, until - first))
+
+
+def _latest(broken: Iterable[PlannedCase], metadata: dict[PlannedCase, dict[str, Any]]) -> list[Broken]:
+    found = [Broken(case_id(case), metadata[case]["finished"], metadata[case]["detail"]) for case in broken]
+    return sorted(found, key=lambda one: (one.time, one.case), reverse=True)[:LATEST]
