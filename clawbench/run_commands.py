@@ -72,7 +72,7 @@ def runs(artifacts: Artifacts = Path("artifacts"), as_json: AsJson = False) -> N
     table.add_column("state", no_wrap=True)
     for one in found:
         table.add_row(*map(Text, _cells(one)))
-    console.print(table)
+    Console(highlight=False, width=max(console.width, 110)).print(table)
 
 
 def _row(one: Listed) -> dict[str, object]:

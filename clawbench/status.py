@@ -10,40 +10,20 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from clawbench.accounts import Spent
+from clawbench.pace import ENDED, Rate, left_of, rate_of, seconds
 from clawbench.progress import Saying, sayings
 from evaluation.outcomes import POLICY, Outcome
 from records.case import METADATA, CaseFolder, folder_name
-from records.journal import Entry, Reading
+from records.journal import Reading
 from records.plan import PlannedCase
 from records.run import RunDirectory
 
-WINDOW = 1800.0
-"""Seconds of the recent past that a rate is taken from."""
-FEWEST = 8
-"""Cases that a rate is taken from at the least, however long ago they ended."""
 LATEST = 5
 """Errors that are told of."""
-ENDED = ("finished", "errored")
-"""Events after which nothing more becomes of a case, unless it is begun again."""
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How fast cases ended lately, those that broke included."""
-
-    cases: int
-    seconds: float
-    """In how many seconds."""
-
-    @property
-    def per_hour(self) -> float:
-        """Cases an hour."""
-        return 3600 * self.cases / self.seconds
 
 
 @dataclass(frozen=True)
@@ -170,8 +150,8 @@ class Looker:
             running=running,
             spent=self._spent.total() if _could_cost(manifest["settings"]) else None,
             spend_limit=(manifest.get("limits") or {}).get("spend_limit"),
-            left=_left(journal),
-            rate=_rate(journal, now if is_running else None),
+            left=left_of(journal),
+            rate=rate_of(journal, now if is_running else None),
             broken=_latest(broken, metadata),
             torn=len(journal.torn),
             last=journal.entries[-1].time if journal.entries else "",
@@ -196,8 +176,8 @@ class Looker:
         metadata = folder.metadata()
         if metadata is None:
             return None
-        facts = {name: metadata.get(name, "") for name in ("outcome", "contender", "detail", "finished")}
-        facts["contender"] = facts["contender"] or folder.claw
+        told = {"contender": folder.claw, "detail": "", "finished": "", **metadata}
+        facts = {name: told[name] for name in ("outcome", "contender", "detail", "finished")}
         self._known[str(path)] = (mark, facts)
         return facts
 
@@ -217,11 +197,6 @@ def at_work(said: Iterable[Saying], journal: Reading) -> list[Saying]:
         if entry is None or entry.event not in ENDED or seconds(entry.time) + 1 < one.since:
             newest[one.case_id] = one
     return sorted(newest.values(), key=lambda one: one.worker)
-
-
-def seconds(text: str) -> float:
-    """A time in a record, as seconds since 1970."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
 
 
 def _running(said: Iterable[Saying], journal: Reading, now: float) -> list[Running]:
@@ -262,39 +237,6 @@ def _by_contender(metadata: Iterable[dict[str, Any]]) -> dict[str, dict[str, int
 def _could_cost(settings: dict[str, Any]) -> bool:
     served = settings.get("served") or {}
     return settings.get("gateway") != "off" and served.get("behind") is not None
-
-
-def _since_started(journal: Reading) -> tuple[Entry | None, list[Entry]]:
-    """The last command's start, and what happened to cases since."""
-    started = journal.of_run("started")
-    if not started:
-        return None, []
-    return started[-1], [
-        entry for entry in journal.entries if entry.case is not None and entry.number > started[-1].number
-    ]
-
-
-def _left(journal: Reading) -> int:
-    started, since = _since_started(journal)
-    if started is None:
-        return 0
-    last = {entry.case: entry.event for entry in since}
-    return max(0, int(started.facts.get("left", 0)) - sum(event in ENDED for event in last.values()))
-
-
-def _rate(journal: Reading, now: float | None) -> Rate | None:
-    """Of the last command; up to its last event where it is over."""
-    started, since = _since_started(journal)
-    times = [seconds(entry.time) for entry in since if entry.event in ENDED]
-    if started is None or not times:
-        return None
-    until = now if now is not None else times[-1]
-    first = max(seconds(started.time), until - WINDOW)
-    recent = [moment for moment in times if moment > first]
-    if len(recent) < FEWEST:
-        recent = times[-FEWEST:]
-        first = times[-FEWEST - 1] if len(times) > FEWEST else seconds(started.time)
-    return Rate(len(recent), max(1.0, until - first))
 
 
 def _latest(broken: Iterable[PlannedCase], metadata: dict[PlannedCase, dict[str, Any]]) -> list[Broken]:

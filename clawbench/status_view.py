@@ -6,7 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clawbench.status import LATEST, Rate, RunStatus
+from clawbench.pace import Rate
+from clawbench.status import LATEST, RunStatus
 from evaluation.outcomes import Outcome
 
 

@@ -7,8 +7,9 @@ from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 
+from clawbench.pace import ENDED
 from clawbench.state import REPORTS
-from clawbench.status import ENDED, case_id, state_of
+from clawbench.status import case_id, state_of
 from clawbench.verification.case import CaseCheck
 from clawbench.verification.findings import ANEW, COPY, Verification, again
 from evaluation.outcomes import POLICY

@@ -1,0 +1,252 @@
+"""`clawbench status` and `clawbench runs`: from another process, at any moment of a run; nothing is written."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_run import ROOT
+from typer.testing import CliRunner
+
+from clawbench.accounts import Spent
+from clawbench.cli import app
+from clawbench.pace import WINDOW, Rate, seconds
+from clawbench.progress import Progress, sayings
+from clawbench.rehearsal.stage import Stage, rehearsed
+from clawbench.status import Looker
+from clawbench.status_view import duration
+from records.journal import Journal
+from records.plan import PlannedCase
+from records.run import RunDirectory
+
+MANIFEST: dict[str, Any] = {
+    "settings": {"model": "acme/big", "gateway": "on", "served": {"behind": {"provider": "acme"}}},
+    "claws": {"nanobot": {}},
+    "limits": {"spend_limit": "10"},
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    made = RunDirectory(tmp_path / "made")
+    made.open(MANIFEST)
+    return made
+
+
+def asked(number: int) -> PlannedCase:
+    return PlannedCase("nanobot", f"acme__tool-{number}")
+
+
+def finish(run: RunDirectory, case: PlannedCase, outcome: str = "resolved", detail: str = "") -> None:
+    folder = run.case(*case)
+    run.note(folder, "begun", attempt=folder.attempt + 1)
+    folder.begin()
+    facts = {"outcome": outcome, "seconds": {}, "detail": detail, "finished": "2026-01-01T00:00:00Z"}
+    run.finish(folder, facts, ended=outcome != "infrastructure")
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def told(*arguments: str) -> dict[str, Any]:
+    done = CliRunner().invoke(app, [*arguments, "--json"])
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def at_work(tmp_path: Path) -> Iterator[tuple[Stage, subprocess.Popen[str]]]:
+    """A real command on many cases, but for the engine; some of them have ended."""
+    stage = rehearsed(tmp_path, 200, 2, seed=0, breaks=0.0)
+    process = subprocess.Popen(
+        stage.command(),
+        cwd=ROOT,
+        env=dict(stage.environment),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: len(stage.run.journal.read().entries) > 30)
+        yield stage, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_run_at_work_is_told_of_and_left_alone_and_so_is_a_killed_one(
+    at_work: tuple[Stage, subprocess.Popen[str]],
+) -> None:
+    stage, process = at_work
+    status = told("status", str(stage.run.path))
+    assert status["state"] == "running"
+    assert status["planned"] == 200
+    assert 0 < status["done"] < 200
+    assert status["done"] + status["waiting"] + len(status["running"]) == 200
+    assert status["rate"]["cases"] > 0
+    assert status["seconds_left"] > 0
+    assert sum(sum(counts.values()) for counts in status["outcomes"].values()) == status["done"]
+    wait_for(lambda: bool(Looker(stage.run).look().running))
+    (row,) = json.loads(CliRunner().invoke(app, ["runs", "--artifacts", str(stage.artifacts), "--json"]).stdout)
+    assert (row["run_id"], row["state"]) == (stage.run.run_id, "running")
+    assert row["size"] > 10_000
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_for(lambda: not stage.run.is_running)
+    time.sleep(1)  # its workers end when they find it gone
+    before = files(stage.run.path)
+    status = told("status", str(stage.run.path))
+    assert (status["state"], status["running"], status["seconds_left"]) == ("killed", [], None)
+    assert CliRunner().invoke(app, ["verify", str(stage.run.path)]).exit_code == 0
+    assert files(stage.run.path) == before
+
+
+def test_looking_does_not_keep_a_run_from_beginning(run: RunDirectory) -> None:
+    code = "import sys\nfrom pathlib import Path\nfrom records.run import RunDirectory\n"
+    code += "run = RunDirectory(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: run.is_running"
+    (run.path / ".lock").touch()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(run.path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as looking:
+        assert looking.stdout is not None
+        looking.stdout.readline()
+        for _ in range(20):
+            lock = run.lock()
+            assert run.is_running
+            lock.release()
+        looking.kill()
+    assert not run.is_running
+
+
+def test_what_broke_is_told_with_the_latest_reasons(run: RunDirectory) -> None:
+    run.plan.add(asked(number) for number in range(10))
+    run.journal.write("started", cases=10, left=10)
+    finish(run, asked(0))
+    finish(run, asked(1), "timeout")
+    for number in range(2, 9):
+        finish(run, asked(number), "infrastructure", f"the engine is [gone] {number}")
+    finish(run, asked(2))
+    status = Looker(run).look()
+    assert (status.planned, status.done, status.errors, status.waiting) == (10, 3, 6, 1)
+    assert status.outcomes == {"nanobot": {"resolved": 2, "timeout": 1, "infrastructure": 6}}
+    assert status.left == 1
+    assert len(status.broken) == 5
+    shown = CliRunner().invoke(app, ["status", str(run.path)], env={"COLUMNS": "120"}).stdout
+    assert "the engine is [gone] 8" in shown
+    assert "3 of 10 planned cases, 2 of them resolved" in shown
+    assert "killed" in shown
+    run.journal.write("interrupted", exit_status=2)
+    assert Looker(run).look().state == "interrupted"
+
+
+def test_what_is_spent_is_added_up_as_it_comes(run: RunDirectory) -> None:
+    finish(run, asked(1))
+    log = run.case(*asked(1)).requests
+    line = json.dumps({"method": "POST", "cost": {"priced": "0.5", "held": "0.25"}}) + "\n"
+    log.write_text(line + json.dumps({"cost": {"held": None}}) + "\n" + '"held": "\n')
+    spent = Spent(run)
+    assert spent.total() == Decimal("0.25")
+    with log.open("a") as file:
+        file.write(line[:30])
+        file.flush()
+        assert spent.total() == Decimal("0.25"), "a line that is not whole yet is left out"
+        file.write(line[30:] + line)
+    assert spent.total() == Decimal("0.75")
+    run.case(*asked(1)).forget()
+    assert spent.total() == Decimal("0.75"), "what an attempt cost that was thrown away is spent"
+    assert Looker(run).look().spent == Decimal("0.75")
+
+
+def test_what_has_not_changed_is_not_read_again_and_what_has_is(run: RunDirectory) -> None:
+    finish(run, asked(1), "timeout")
+    looker = Looker(run)
+    assert looker.look().outcomes == {"nanobot": {"timeout": 1}}
+    finish(run, asked(1), "resolved")
+    assert looker.look().outcomes == {"nanobot": {"resolved": 1}}
+
+
+def test_a_worker_that_died_at_a_case_is_not_at_work_on_it(run: RunDirectory) -> None:
+    run.plan.add([asked(1), asked(2)])
+    lock = run.lock()
+    for number, worker in ((1, "gw0"), (2, "gw1")):
+        folder = run.case(*asked(number))
+        run.note(folder, "begun", attempt=1)
+        Progress(run.path, worker).say(f"nanobot-acme__tool-{number}", "nanobot works")
+    Progress(run.path, "gw2").say("", "")
+    assert [one.worker for one in sayings(run.path)] == ["gw0", "gw1"]
+    assert [one.worker for one in Looker(run).look().running] == ["gw0", "gw1"]
+    run.note(run.case(*asked(1)), "errored", outcome="infrastructure")
+    assert [one.worker for one in Looker(run).look().running] == ["gw1"]
+    lock.release()
+    assert Looker(run).look().running == []
+
+
+@pytest.mark.parametrize(
+    ("ages", "cases", "over"),
+    [
+        ([60.0 * minute for minute in range(1, 60)], 29, WINDOW),
+        ([7200.0, 7100.0], 2, 7300.0),
+        ([7200.0] * 3 + [3600.0] * 8, 8, 7200.0),
+    ],
+    ids=["the last half hour", "since the command began", "the last eight"],
+)
+def test_the_rate_is_of_the_recent_past(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch, ages: list[float], cases: int, over: float
+) -> None:
+    now = time.time()
+    events = [("started", 7300.0), *(("finished", age) for age in sorted(ages, reverse=True))]
+    for number, (event, age) in enumerate(events):
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - age))
+        monkeypatch.setattr("records.journal.now", lambda moment=moment: moment)
+        more = {"left": 100} if event == "started" else {"claw": "nanobot", "instance_id": str(number)}
+        Journal(run.journal.path).write(event, **more)
+    lock = run.lock()
+    status = Looker(run).look()
+    lock.release()
+    assert isinstance(status.rate, Rate)
+    assert status.rate.cases == cases
+    assert abs(status.rate.seconds - over) < 30
+    assert status.left == 100 - len(ages)
+    assert status.seconds_left == pytest.approx(status.left * status.rate.seconds / cases)
+
+
+def test_times_are_told_as_people_do() -> None:
+    assert [duration(value) for value in (0.4, 90, 600, 3 * 3600, 75 * 3600)] == [
+        "0 s",
+        "90 s",
+        "10 min",
+        "3 h 0 min",
+        "3 d 3 h",
+    ]
+    assert seconds("1970-01-02T00:00:00Z") == 86400
+
+
+def test_runs_that_can_not_be_read_are_listed_as_such(run: RunDirectory) -> None:
+    finish(run, asked(1))
+    (run.path.parent / "broken").mkdir()
+    (run.path.parent / "broken" / "manifest.json").write_text("[]")
+    done = CliRunner().invoke(app, ["runs", "--artifacts", str(run.path.parent)])
+    assert done.exit_code == 0
+    assert "unreadable" in done.stdout
+    assert "acme/big" in done.stdout
+    assert "no run is in" in CliRunner().invoke(app, ["runs", "--artifacts", str(run.path)]).stdout
