@@ -33,7 +33,7 @@ lint: venv ## ruff, mypy, import-linter
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-bench: ## history preparation, seconds per case, export time, collection, the gateway, what each claw takes
+bench: ## history preparation, seconds per case, export time, collection, resuming, the gateway, claws
 	@scripts/setup.sh docker venv
 	@.venv/bin/python -m clawbench.benchmarks
 

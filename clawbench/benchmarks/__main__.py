@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from clawbench.bench import connect
-from clawbench.benchmarks import claws, collection, export_time, history, overhead, relaying
+from clawbench.benchmarks import claws, collection, export_time, history, overhead, relaying, resume
 from clawbench.outside import plugins_of_the_environment
 from clawbench.selection import know_claws
 
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Tab
     "gateway": relaying.run,
     "claws": claws.run,
     "collection": collection.run,
+    "resume": resume.run,
 }
 
 
