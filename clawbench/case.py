@@ -6,13 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from hashlib import sha256
-from importlib.metadata import version
 from typing import Any
 
 import demo.images
 from adapters.base import Adapter, apis_of
-from adapters.prompts import prompt_digest, render
+from adapters.prompts import render
 from adapters.registry import adapter
 from clawbench.accounts import facts_of
 from clawbench.bench import Bench
@@ -187,33 +185,6 @@ class Case:
             replayed=cassette(settings.recordings, self.name) if settings.recordings else None,
         )
 
-    def manifest(self) -> dict[str, Any]:
-        """Everything that this case's number is attributed to."""
-        runtime = self.adapter.runtime()
-        return {
-            "run_id": self.bench.settings.run_id,
-            "written": now(),
-            "claw": {"name": self.claw, "version": runtime.version, "found_by": runtime.found_by},
-            "instance_id": self.listed.instance_id,
-            "sample": self.sample,
-            "repo": self.instance.repo,
-            "base_commit": self.instance.base_commit,
-            "row_sha256": sha256(self.instance.model_dump_json().encode()).hexdigest(),
-            "settings": self.bench.settings.attributed(),
-            "prompt": self.prompt_file,
-            "prompt_template_sha256": prompt_digest(self.prompt_file),
-            "droppings": list(self.adapter.droppings),
-            "allowed_tools": self.adapter.allowed_tools,
-            "model": {"name": self.served.name, "api": self.api, "context_window": self.served.context_window},
-            "source_image": {"name": self.prepared.source, "id": self.prepared.source_id},
-            "prepared_image": {"tag": self.prepared.tag, "id": self.prepared.image_id},
-            "evaluation_image": self.prepared.evaluation,
-            "history": vars(self.prepared.proof),
-            "engine": self.bench.engine,
-            "harness": self.harness,
-            "clawbench": version("clawbench"),
-        }
-
     def judge(self) -> None:
         """Let the official harness judge the exported patch, and write the outcome down.
 
@@ -261,6 +232,7 @@ class Case:
             "failing_tests": list(judgement.failing_tests),
             "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
             "finished": now(),
+            **self.folder.known_problems(),
         }
         self.bench.run.finish(self.folder, facts, ended=not run_again, worker=self.bench.worker)
         if not run_again:

@@ -254,6 +254,17 @@ def doctor(context: typer.Context) -> None:
     become_pytest("--doctor", context.args)
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def gold(context: typer.Context) -> None:
+    """Find the instances whose environment is broken on this machine: gold must resolve, an empty patch must not.
+
+    Takes pytest's options for selection and workers, as in `clawbench gold -m lite -n 2`. What is known already,
+    of the same row, image and harness, is not judged again. Runs are warned of what was found. Ends with 0, with 1
+    where something is broken, with 2 where the command makes no sense.
+    """
+    become_pytest("--gold", context.args)
+
+
 @tasks.command("check")
 def check(
     ids: Annotated[list[str] | None, typer.Argument(help="Instances; all of the embedded set by default.")] = None,

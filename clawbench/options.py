@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from clawbench.doctor.options import CHECKS
+from clawbench.gold.options import GOLD
 from clawbench.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.selection import named_claws, wanted_claws
 from clawbench.settings import MOST_SAMPLES, Settings
@@ -26,7 +27,7 @@ DEFAULT_MODEL = "scripted:oracle"
 def add_options(parser: pytest.Parser) -> None:
     """Declare them, each with what it means."""
     group = parser.getgroup("clawbench", "clawbench: measure coding-agent harnesses on SWE-bench")
-    for name, settings in {**_OPTIONS, **CHECKS}.items():
+    for name, settings in {**_OPTIONS, **CHECKS, **GOLD}.items():
         group.addoption(name, **settings)
 
 
@@ -240,9 +241,11 @@ def _revisions(given: list[str]) -> dict[str, str]:
 
 
 def _default_run_id(config: pytest.Config, choice: Choice) -> str:
+    # two runs that are started in the same second are two runs
+    moment = f"{time.strftime('%Y%m%d-%H%M%S')}-{token_hex(2)}"
+    if config.option.gold:
+        return f"gold-{moment}"
     claws = "-".join(named_claws(config) or wanted_claws(config)) or "none"
     model = re.sub(r"[^A-Za-z0-9._-]", "-", choice.model)
     bare = "-bare" if config.option.adapter == "bare" else ""
-    # two runs that are started in the same second are two runs
-    moment = f"{time.strftime('%Y%m%d-%H%M%S')}-{token_hex(2)}"
     return f"{claws}{bare}-{model}"[: 119 - len(moment)] + f"-{moment}"

@@ -15,6 +15,7 @@ from clawbench import conclusion, hooks, modes, report_files, reporting, selecti
 from clawbench.case import Case
 from clawbench.doctor import plugin as doctor
 from clawbench.fixtures import BENCH, attempt, case
+from clawbench.gold import plugin as gold
 from clawbench.model_choice import Choice
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
@@ -60,6 +61,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     """Learn the claws; declare the markers; take over the controller's settings in a worker; else settle them."""
     config.pluginmanager.register(doctor, "clawbench.doctor")
+    config.pluginmanager.register(gold, "clawbench.gold")
+    if gold.is_meant(config):
+        modes.aim_at(config, gold.TESTS)
     selection.know_claws(config.pluginmanager)
     selection.know_instances(config)
     for name, meaning in selection.MARKERS.items():
@@ -68,7 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if handed_over is not None:
         config.stash[BENCH] = bench_from(handed_over, config.workerinput["workerid"])  # type: ignore[attr-defined]
         _end_like_by_ctrl_c()
-    elif doctor.is_meant(config):
+        return
+    if doctor.is_meant(config):
         modes.aim_at(config, "test_resolved.py")
         doctor.configure(config)
     elif _is_benchmark(config):
@@ -123,8 +128,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if not _is_benchmark(config):
         return
-    claws = selection.wanted_claws(config)
-    if not claws:
+    claws = [] if gold.is_meant(config) else selection.wanted_claws(config)
+    if not claws and not gold.is_meant(config):
         raise pytest.UsageError(
             "no claw is installed: run `clawbench install nanobot`; `clawbench claws` lists all"
         )
@@ -222,8 +227,10 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
     try:
         if session.settings.recordings is not None:
             require_recordings(session.settings.recordings, selected)
+        if instances := {name.listed for name in selected} | gold.instances_of(ids):
+            session.take_rows(instances)
         if selected:
-            session.take_rows({name.listed for name in selected})
+            gold.warn_of_broken(session, selected, _writer(config))
             doctor.before(config, session, selected, _writer(config))
             session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
             session.state.begin(session.selected, config, resume=session.settings.resume)
@@ -248,7 +255,7 @@ def pytest_runtest_makereport(
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     """Write the report files and how the run stands, or say why they could not be."""
     opened = session.config.stash.get(SESSION, None)
-    if opened is not None:
+    if opened is not None and not gold.is_meant(session.config):
         with _told(session, "the reports"):
             conclusion.conclude(session, opened.run, opened.selected)
     with _told(session, "the reports"):
@@ -279,7 +286,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section(f"run {session.run.run_id}")
     lines = [
-        *conclusion.tables(session.run),
+        *(gold.tables(session.run.path) if gold.is_meant(config) else conclusion.tables(session.run)),
         *session.money(),
         *session.warnings(),
         *session.kept(),

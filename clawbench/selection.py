@@ -114,9 +114,19 @@ def case_of(node_id: str) -> CaseName | None:
     return name if name is not None and name.claw in claws() else None
 
 
+def _listed_of(item: pytest.Item) -> ListedInstance | None:
+    """The instance that a test is of: a case's, or that of a check of the instance alone."""
+    name = name_of(item)
+    if name is not None:
+        return name.listed
+    call = getattr(item, "callspec", None)
+    parameter = call.params.get("gold") if call is not None else None
+    return parameter if isinstance(parameter, ListedInstance) else None
+
+
 def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what the command means, after pytest's own `-k` and `-m` did their part."""
-    cases = [(item, name.listed) for item in items if (name := name_of(item)) is not None]
+    cases = [(item, listed) for item in items if (listed := _listed_of(item)) is not None]
     wanted = config.stash[_INSTANCES]
     if wanted is not None:
         _drop(config, items, {id(item) for item, listed in cases if listed.instance_id not in wanted})

@@ -68,7 +68,7 @@ class Session:
         Args:
             settings: of the run.
             choice: of its model.
-            claws: those that cases will be made for.
+            claws: those that cases will be made for; without any, nobody asks a model.
 
         Returns:
             the session, and the names of leftover containers of dead runs that were removed.
@@ -88,7 +88,7 @@ class Session:
             shutil.rmtree(run.path / ".progress", ignore_errors=True)  # a killed run's last words
             run.open(_manifest(settings, claws))
             swept = sweep(client)
-            session._start_gateway()
+            session._start_gateway(for_claws=bool(claws))
             session._order = Order.settle(run, session.bench("main", None).durations, resume=settings.resume)
         except BaseException:
             session.close()
@@ -97,9 +97,9 @@ class Session:
             client.close()
         return session, swept
 
-    def _start_gateway(self) -> None:
+    def _start_gateway(self, *, for_claws: bool) -> None:
         self.spent_before = spent(self.run) if self.settings.has_price else Decimal(0)
-        if self.settings.gateway == "on":
+        if self.settings.gateway == "on" and for_claws:
             limits = (self.settings.spend_limit, self.settings.case_spend_limit)
             self._gateway = Gateway.start(self.run.path, self.choice.gateway_config(*limits, self.spent_before))
 

@@ -12,6 +12,7 @@ from secrets import token_hex
 
 from adapters.base import CommandResult, Task
 from clawbench.accounts import facts_of, mismatches
+from clawbench.attribution import manifest_of
 from clawbench.bench import SpendLimitError
 from clawbench.case import Case
 from clawbench.endings import ending_of, ending_without_gateway
@@ -226,7 +227,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
         start = StartTree.of(
             bench.client, prepared, cache=bench.home / "start-trees", labels=case.labels, say=case.say
         )
-    case.folder.keep_manifest(case.manifest())
+    case.folder.keep_manifest(manifest_of(case))
     socket = bench.gateway.open_case(case.gateway_spec()) if bench.settings.gateway == "on" else None
     keep = Keep()
     # two runs may have the same id in two folders of artifacts

@@ -5,20 +5,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import docker
 
 import demo.images
+from clawbench.gold.judging import Judged, judge_both
 from demo.leaks import LEAK_PROBES
-from evaluation.harness import judge
-from evaluation.instances import Instance, load_instance
+from evaluation.instances import load_instance
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Verdict
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, prepare, run_script, throwaway
-from workspace.running import ended_from_within
 
 
 @dataclass(frozen=True)
@@ -77,17 +75,21 @@ def check_tasks(
         )
         after = _leaks(client, prepared.tag, marks)
         say(f"{instance_id}: judging gold and empty")
-        gold = _verdict(client, instance, prepared.evaluation, instance.patch, marks)
-        empty = _verdict(client, instance, prepared.evaluation, "", marks)
-        yield TaskCheck(instance_id, gold, empty, before, after, _problems(gold, empty, before, after))
+        with tempfile.TemporaryDirectory(prefix="clawbench-check-") as folder:
+            judged = judge_both(
+                instance,
+                client=client,
+                image=prepared.evaluation,
+                timeout=600,
+                folder=Path(folder),
+                labels=marks,
+                home=home,
+            )
+        yield TaskCheck(instance_id, judged.gold, judged.empty, before, after, _problems(judged, before, after))
 
 
-def _problems(gold: Verdict, empty: Verdict, before: frozenset[str], after: frozenset[str]) -> tuple[str, ...]:
-    problems = []
-    if gold is not Verdict.RESOLVED:
-        problems.append(f"the gold patch is {gold}")
-    if empty is not Verdict.UNRESOLVED:
-        problems.append(f"an empty patch is {empty}")
+def _problems(judged: Judged, before: frozenset[str], after: frozenset[str]) -> tuple[str, ...]:
+    problems = list(judged.problems)
     missing = sorted(set(LEAK_PROBES) - before)
     if missing:
         problems.append(f"leaks that should be there and are not: {', '.join(missing)}")
@@ -107,21 +109,3 @@ def _leaks(client: docker.DockerClient, image: str, marks: Mapping[str, str]) ->
     with throwaway(client, image, marks, scripts) as container:
         lines = run_script(container, ["/clawbench/all.sh"])
     return frozenset(kinds[int(line.removeprefix("found "))] for line in lines)
-
-
-def _verdict(
-    client: docker.DockerClient, instance: Instance, image: str, patch: str, marks: Mapping[str, str]
-) -> Verdict:
-    with tempfile.TemporaryDirectory(prefix="clawbench-check-") as folder:
-        judgement = judge(
-            instance,
-            patch,
-            client=client,
-            image=image,
-            model_name="check",
-            timeout=600,
-            folder=Path(folder) / "evaluation",
-            labels=marks,
-            ended_from_within=partial(ended_from_within, client),
-        )
-    return judgement.verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ class Instance(BaseModel):
     def is_older(self) -> bool:
         """Whether it is of the shape before swebench 5."""
         return self.eval_script is None
+
+    @property
+    def digest(self) -> str:
+        """What tells it from any other row, or another state of it."""
+        return sha256(self.model_dump_json().encode()).hexdigest()
 
     def for_harness(self) -> dict[str, Any]:
         """The row as the official harness reads it."""

@@ -101,6 +101,12 @@ class CaseFolder:
         """Write what the case is attributed to; before the agent starts."""
         write_json(self.path / "manifest.json", facts)
 
+    def known_problems(self) -> dict[str, list[str]]:
+        """What its manifest has against its environment, if anything, as `environment_problems`."""
+        manifest = _read(self.path / "manifest.json", ("gold",)) or {}
+        problems = (manifest.get("gold") or {}).get("problems")
+        return {"environment_problems": problems} if problems else {}
+
     def require_manifest(self) -> None:
         """Refuse to go on without what the case is attributed to (raises FileNotFoundError).
 

@@ -180,6 +180,17 @@ class RunDirectory:
         if set(entries) - set(known):
             self._write_manifest({**held, part: {**known, **entries}})
 
+    def put(self, part: str, entries: Mapping[str, Any]) -> None:
+        """Replace a part of the manifest that may be another with each command.
+
+        Args:
+            part: the part's name.
+            entries: by name; without any, a part that was never there stays out.
+        """
+        held = json.loads(self.manifest_path.read_text())
+        if held.get(part, {}) != entries:
+            self._write_manifest({**held, part: dict(entries)})
+
     def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
         text = as_json(manifest)
         # first the journal: no manifest is there that it does not know of

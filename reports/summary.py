@@ -109,6 +109,7 @@ def _remarks(numbers: Sequence[Numbers]) -> Iterator[str]:
         fewer = [name for name, samples in claw.results.items() if 0 < len(samples) < claw.samples]
         if fewer:
             yield from _wrapped(f"{claw.name}: known by fewer samples than others: ", fewer)
+    yield from _broken_environments([case for claw in numbers for case in claw.cases])
     yield from _warnings(numbers)
 
 
@@ -118,6 +119,17 @@ def _wrapped(head: str, names: Sequence[str]) -> Iterator[str]:
     yield from wrap(
         head + ", ".join(names[:_MOST_NAMES]) + more, WIDTH, subsequent_indent="  ", break_on_hyphens=False
     )
+
+
+def _broken_environments(cases: Cases) -> Iterator[str]:
+    """The cases of instances whose gold patch was known not to be resolved on this machine."""
+    of = [case for case in cases if case.get("environment_problems")]
+    if of:
+        names = list(dict.fromkeys(case["instance_id"] for case in of))
+        head = (
+            f"WARNING: {len(of)} of {len(cases)} cases, counted all the same, are of environments that are broken "
+        )
+        yield from _wrapped(f"{head}on this machine (clawbench gold): ", names)
 
 
 def _warnings(numbers: Sequence[Numbers]) -> Iterator[str]:

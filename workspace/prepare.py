@@ -85,8 +85,8 @@ def script(name: str) -> str:
     return files("workspace").joinpath(name).read_text()
 
 
-def _recipe() -> str:
-    """Images prepared by another recipe are not this one's."""
+def recipe_digest() -> str:
+    """What tells ways of preparing images apart: those that were prepared in another one are not this one's."""
     return sha256((script("strip.sh") + script("verify.sh")).encode()).hexdigest()[:12]
 
 
@@ -117,7 +117,7 @@ def prepare(
         PreparationError: the repository can't be stripped, or the proof fails.
     """
     source_id = str(client.images.get(source).id)
-    key = sha256(f"{source_id} {base_commit} {workdir} {_recipe()}".encode()).hexdigest()[:16]
+    key = sha256(f"{source_id} {base_commit} {workdir} {recipe_digest()}".encode()).hexdigest()[:16]
     slug = re.sub(r"[^a-z0-9_.-]", "-", instance_id.lower())[:100]
     tag, evaluation = f"{_REPOSITORY}:{slug}-{key}", f"{_EVALUATION}:{slug}-{key}"
     locks.mkdir(parents=True, exist_ok=True)
