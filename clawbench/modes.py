@@ -31,3 +31,23 @@ def aim_at(config: pytest.Config, name: str) -> None:
     """Have a command that names no test mean those of one file of the benchmark."""
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args[:] = [str(ROOT / "tests_bench" / name)]
+
+
+def require_project(config: pytest.Config) -> None:
+    """See that pytest took the suite's folder for the project's, and so its settings.
+
+    Raises:
+        pytest.UsageError: it took another; the message says how that comes.
+    """
+    if config.rootpath != ROOT:
+        # pytest looks for its configuration before it knows our options, and takes the folder that follows
+        # one of them for the tests' own
+        loose = [
+            word for word in config.invocation_params.args if word in {"--artifacts", "--dataset", "--instances"}
+        ]
+        if loose:
+            raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
+        raise pytest.UsageError(
+            f"pytest took {config.rootpath} for the project's folder, so the suite's settings were not read. "
+            f"Run it in {ROOT}, or from elsewhere as `pytest {ROOT / 'tests_bench'}`"
+        )

@@ -74,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _end_like_by_ctrl_c()
         return
     if doctor.is_meant(config):
+        modes.require_project(config)
         modes.aim_at(config, "test_resolved.py")
         doctor.configure(config)
     elif _is_benchmark(config):
@@ -105,18 +106,7 @@ def _means_the_benchmark(config: pytest.Config) -> bool:
 
 def _write_reports_into_the_run(config: pytest.Config) -> None:
     """JUnit and the JSON report go into the run's folder unless the command names other files."""
-    if config.rootpath != ROOT:
-        # pytest looks for its configuration before it knows our options, and takes the folder that follows
-        # one of them for the tests' own
-        loose = [
-            word for word in config.invocation_params.args if word in {"--artifacts", "--dataset", "--instances"}
-        ]
-        if loose:
-            raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
-        raise pytest.UsageError(
-            f"pytest took {config.rootpath} for the project's folder, so the suite's settings were not read. "
-            f"Run it in {ROOT}, or from elsewhere as `pytest {ROOT / 'tests_bench'}`"
-        )
+    modes.require_project(config)
     config.stash[_ASKED] = settings_from(config)
     settings, _ = config.stash[_ASKED]
     report_files.place(config, settings.artifacts / settings.run_id)
