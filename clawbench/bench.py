@@ -15,6 +15,8 @@ from docker.errors import DockerException
 from adapters.runtimes import default_home
 from clawbench.progress import Progress
 from clawbench.scheduling.order import Order
+from clawbench.scheduling.retries import Retries
+from clawbench.scheduling.slots import Slots
 from clawbench.settings import Settings
 from gateway.client import GatewayClient
 from records.durations import Durations
@@ -114,6 +116,21 @@ class Bench:
     def ended_from_within(self, container_id: str, since: float) -> bool:
         """See `workspace.running.ended_from_within`."""
         return ended_from_within(self.client, container_id, since)
+
+    @cached_property
+    def agents(self) -> Slots:
+        """The queue of the run's cases for a claw to work."""
+        return Slots(self.run.path / ".slots", self.settings.agents)
+
+    @cached_property
+    def evaluations(self) -> Slots:
+        """The queue of all cases of all runs for this machine's cores."""
+        return Slots(self.home / "evaluation-slots", self.settings.eval_slots)
+
+    @property
+    def retries(self) -> Retries:
+        """Which cases this command ran again."""
+        return Retries(self.run.path)
 
     @property
     def durations(self) -> Durations:

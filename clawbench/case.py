@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import demo.images
@@ -29,9 +29,6 @@ from records.journal import now
 from workspace.images import find_image
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, PreparedImage, prepare
-
-_NOT_ITS_OWN = {"image", "waiting"}
-"""Steps whose time says nothing of how long the case takes another time."""
 
 
 class Case:
@@ -136,7 +133,8 @@ class Case:
 
     def begin(self) -> None:
         """Take up the case: forget an unfinished attempt, unless it got as far as its export."""
-        resume = self.bench.settings.resume
+        # what this command did itself it does not forget at a further attempt
+        resume = self.bench.settings.resume or self.bench.retries.reasons(self.case_id)
         if resume and self.is_finished:
             return
         if resume and self.is_exported:
@@ -199,12 +197,16 @@ class Case:
         patch = self.folder.patch()
         judgement = Judgement(Verdict.NOT_JUDGED)
         if patch:
-            with self.phase("evaluation", "the official harness judges the patch"):
+            image = self.prepared.evaluation
+            with (
+                self.bench.evaluations.turn(partial(self.phase, "waiting", "waiting for an evaluation slot")),
+                self.phase("evaluation", "the official harness judges the patch"),
+            ):
                 judgement = judge(
                     self.instance,
                     patch,
                     client=self.bench.client,
-                    image=self.prepared.evaluation,
+                    image=image,
                     model_name=export["model_name_or_path"],
                     timeout=self.bench.settings.eval_timeout,
                     folder=self.folder.path / "evaluation",
@@ -217,7 +219,7 @@ class Case:
         self._finish(outcome, export, judgement)
 
     def _finish(self, outcome: Outcome, export: dict[str, Any], judgement: Judgement) -> None:
-        run_again = POLICY[outcome].run_again
+        ended = not POLICY[outcome].run_again
         facts = {
             **export,
             "claw": self.claw,
@@ -227,6 +229,7 @@ class Case:
             "attempt": self.folder.attempt,
             "language_group": self.listed.language_group,
             "outcome": outcome,
+            "infra_retries": len(self.bench.retries.reasons(self.case_id)),
             "verdict": judgement.verdict,
             "detail": judgement.detail or export.get("detail", ""),
             "failing_tests": list(judgement.failing_tests),
@@ -234,11 +237,10 @@ class Case:
             "finished": now(),
             **self.folder.known_problems(),
         }
-        self.bench.run.finish(self.folder, facts, ended=not run_again, worker=self.bench.worker)
-        if not run_again:
+        self.bench.run.finish(self.folder, facts, ended=ended, worker=self.bench.worker)
+        if ended:
             with suppress(OSError):  # it may be lost: the verdict may not
-                took = sum(spent for name, spent in self.seconds.items() if name not in _NOT_ITS_OWN)
-                self.bench.durations.note(self.listed.instance_id, facts["contender"], took)
+                self.bench.durations.note(self.listed.instance_id, facts["contender"], self.seconds)
 
     def broke(self, why: str, outcome: Outcome = Outcome.INFRASTRUCTURE) -> None:
         """Write down that the case ended by what is not the claw's doing; an outcome that it has already stays.

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from clawbench.doctor.options import CHECKS
 from clawbench.gold.options import GOLD
 from clawbench.model_choice import Choice, check_claws, check_limits, choose
+from clawbench.scheduling.workers import agents_asked_for, cores
 from clawbench.selection import named_claws, wanted_claws
 from clawbench.settings import MOST_SAMPLES, Settings
 from evaluation.lists import DATASETS
@@ -99,6 +100,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "K",
         "help": "independent cases of each claw and instance, each in a fresh workspace; the same --run-id with a "
         "higher number adds to those that it has (default: 1)",
+    },
+    "--eval-slots": {
+        "type": int,
+        "metavar": "N",
+        "help": "evaluations at once, of all runs on this machine; -n is the number of agents at once, which wait "
+        "for their model most of the time while evaluations burn cores (default: the number of cores)",
+    },
+    "--infra-retries": {
+        "type": int,
+        "default": 2,
+        "metavar": "N",
+        "help": "how often a case that infrastructure broke, or whose worker died, is run again within the "
+        "command; never for what a claw did (default: 2)",
     },
     "--max-turns": {
         "type": int,
@@ -189,6 +203,9 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             spend_limit=option.spend_limit,
             case_spend_limit=option.case_spend_limit,
             samples=option.samples,
+            agents=agents_asked_for(config),
+            eval_slots=cores() if option.eval_slots is None else option.eval_slots,
+            infra_retries=option.infra_retries,
             max_turns=option.max_turns,
             llm_no=option.llm_no,
             eval_timeout=option.eval_timeout,

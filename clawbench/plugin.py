@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clawbench import conclusion, hooks, modes, report_files, reporting, selection
-from clawbench.case import Case
 from clawbench.doctor import plugin as doctor
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.gold import plugin as gold
@@ -20,6 +19,8 @@ from clawbench.model_choice import Choice
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
 from clawbench.recordings import RecordingError, require_recordings
+from clawbench.scheduling import attempts
+from clawbench.scheduling.workers import add_workers, described, is_distributed
 from clawbench.session import ROOT, Session, bench_from
 from clawbench.settings import Settings
 from evaluation.harness import EvaluationError
@@ -30,16 +31,14 @@ from records.run import RunError
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from xdist.scheduler import Scheduling
     from xdist.workermanage import WorkerController
 
 __all__ = ["attempt", "case"]
 
-pytest_plugins = ("clawbench.conformance.plugin",)
+pytest_plugins = ("clawbench.conformance.plugin", "clawbench.scheduling.plugin")
 
 SESSION = pytest.StashKey[Session]()
 _SELECTED = pytest.StashKey[int]()
-_TOLD = pytest.StashKey[set[str]]()
 _ASKED = pytest.StashKey[tuple[Settings, Choice]]()
 _WORKER = "clawbench"
 
@@ -110,6 +109,7 @@ def _write_reports_into_the_run(config: pytest.Config) -> None:
     config.stash[_ASKED] = settings_from(config)
     settings, _ = config.stash[_ASKED]
     report_files.place(config, settings.artifacts / settings.run_id)
+    add_workers(config, settings)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -131,7 +131,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.pluginmanager.register(opened.state)
     _end_like_by_ctrl_c()
     write = _writer(config)
-    distributed = config.getoption("dist", "no") != "no"
+    distributed = is_distributed(config)
     # in this very process a step is told as it begins; of other processes only their files can be read
     config.stash[BENCH] = opened.bench("main", None if distributed else write)
     for name in swept:
@@ -139,6 +139,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     for line in [*opened.warnings(), *opened.opening()]:
         write(line)
     if distributed:
+        write(described(opened.settings))
         opened.show_progress(ProgressPrinter(opened.run.path, write))
 
 
@@ -163,23 +164,6 @@ def pytest_configure_node(node: WorkerController) -> None:
     session = node.config.stash.get(SESSION, None)
     if session is not None:
         node.workerinput[_WORKER] = session.handed_over()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Scheduling) -> None:
-    """A worker died at a case: an error, never the claw's failure."""
-    found = selection.case_of(crashitem)
-    if found is not None:
-        is_told = crashitem in sched.config.stash.get(_TOLD, set())
-        reporting.amend_crash(Case(sched.config.stash[BENCH], found), report, is_told=is_told)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Remember what has been told of: a worker may die after it."""
-    node: WorkerController | None = getattr(report, "node", None)
-    if node is not None and report.when == "call":
-        node.config.stash.setdefault(_TOLD, set()).add(report.nodeid)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -277,6 +261,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section(f"run {session.run.run_id}")
     lines = [
         *(gold.tables(session.run.path) if gold.is_meant(config) else conclusion.tables(session.run)),
+        *attempts.lines(config.stash[BENCH]),
         *session.money(),
         *session.warnings(),
         *session.kept(),

@@ -19,6 +19,8 @@ from evaluation.outcomes import POLICY, Ending, Outcome
 from workspace.errors import WorkspaceError
 
 CASE = pytest.StashKey[Case]()
+BROKE = pytest.StashKey[BaseException]()
+"""What infrastructure broke the case's last attempt."""
 
 INFRASTRUCTURE = (
     WorkspaceError,
@@ -85,6 +87,8 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
     else:
         why = f"a fault of the suite itself: {error!r}"
     if call.when != "teardown":
+        if isinstance(error, INFRASTRUCTURE):
+            item.stash[BROKE] = error
         with suppress(OSError):  # a full disk can't be written down, and pytest says it all the same
             case.broke(why.splitlines()[0][:500], outcome)
 
@@ -124,6 +128,7 @@ def properties(case: Case) -> list[tuple[str, object]]:
     told = {
         "outcome": metadata["outcome"],
         "ending": metadata.get("ending", ""),
+        "infra_retries": metadata.get("infra_retries", 0),
         **{f"seconds_{name.replace(' ', '_')}": value for name, value in metadata["seconds"].items()},
         **{f"tokens_{name}": value for name, value in tokens.items()},
         **{f"cost_{name}": value for name, value in cost.items()},

@@ -24,6 +24,7 @@ from clawbench.claw_limits import lacks
 from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
 from clawbench.scheduling.order import Order
+from clawbench.scheduling.retries import Retries
 from clawbench.settings import Settings
 from clawbench.state import StateKeeper
 from evaluation import harness4
@@ -87,6 +88,7 @@ class Session:
         try:
             shutil.rmtree(run.path / ".progress", ignore_errors=True)  # a killed run's last words
             run.open(_manifest(settings, claws))
+            Retries(run.path).forget()
             swept = sweep(client)
             session._start_gateway(for_claws=bool(claws))
             session._order = Order.settle(run, session.bench("main", None).durations, resume=settings.resume)
@@ -222,7 +224,7 @@ class Session:
                 self._gateway.stop()
             if self._is_new and self.run.remove_if_nothing_happened():
                 return
-            for passing in (".progress", ".rows"):
+            for passing in (".progress", ".rows", ".slots", ".retries"):
                 shutil.rmtree(self.run.path / passing, ignore_errors=True)
         finally:
             self._lock.release()

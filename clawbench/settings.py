@@ -22,6 +22,9 @@ _NOT_ATTRIBUTED = {
     "revisions",
     "spend_limit",
     "samples",
+    "agents",
+    "eval_slots",
+    "infra_retries",
     "record",
     "recordings",
     "skip_checks",
@@ -73,6 +76,12 @@ class Settings(_Strict):
     """US dollars for each case."""
     samples: int = Field(default=1, gt=0, le=MOST_SAMPLES)
     """Cases of each claw and instance."""
+    agents: int = Field(default=1, gt=0)
+    """That may be at work at once."""
+    eval_slots: int = Field(default=1, gt=0)
+    """Evaluations at once, on this machine."""
+    infra_retries: int = Field(default=2, ge=0)
+    """How often a case that infrastructure broke is run again within one command."""
     max_turns: int = Field(gt=0)
     llm_no: int = Field(ge=0)
     eval_timeout: float = Field(ge=1, le=LONGEST)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
@@ -60,12 +61,22 @@ class _Shell:
 class Attempt:
     """A claw at work on a case in a fresh workspace."""
 
-    def __init__(self, case: Case, workspace: Workspace, start: StartTree) -> None:
-        """Take over a running workspace; use `open_attempt`."""
+    def __init__(
+        self, case: Case, workspace: Workspace, start: StartTree, let_next_in: Callable[[], None]
+    ) -> None:
+        """Take over a running workspace; use `open_attempt`.
+
+        Args:
+            case: the case.
+            workspace: it, fresh.
+            start: what is in it.
+            let_next_in: called when the claw's work is over, and another claw may begin.
+        """
         self._case = case
         self._workspace = workspace
         self._start = start
         self._shell = _Shell(workspace)
+        self._let_next_in = let_next_in
         self._ending = Ending.AGENT_ERROR
         self._detail = ""
         self._exit_code: int | None = None
@@ -138,8 +149,10 @@ class Attempt:
             )
             case.adapter.delete_agent(self._shell)
         self._keep(taken, session)
+        self._let_next_in()
         if self._ending is Ending.INFRASTRUCTURE:
-            raise ProviderError(self._detail)
+            is_refused = self._counts is not None and self._counts.last_ending == "unauthorized"
+            raise (RefusedKeyError if is_refused else ProviderError)(self._detail)
         if self._ending is Ending.RUN_BUDGET:
             raise SpendLimitError(self._detail)
 
@@ -189,6 +202,10 @@ class ProviderError(ConnectionError):
     """The model's provider broke under the claw: nothing can be said of the claw."""
 
 
+class RefusedKeyError(ProviderError):
+    """It refused the key, as it will again."""
+
+
 def task_of(settings: Settings, served: Served, *, api: str, prompt: str) -> Task:
     """A case as its claw sees it.
 
@@ -228,12 +245,17 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
             bench.client, prepared, cache=bench.home / "start-trees", labels=case.labels, say=case.say
         )
     case.folder.keep_manifest(manifest_of(case))
-    socket = bench.gateway.open_case(case.gateway_spec()) if bench.settings.gateway == "on" else None
     keep = Keep()
     # two runs may have the same id in two folders of artifacts
     unique = f"{bench.settings.run_id}.{case.case_id}"[:170] + f".{token_hex(4)}"
     name = "clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", unique)
     with ExitStack() as stack:
+        turn = stack.enter_context(
+            bench.agents.turn(partial(case.phase, "waiting", "waiting for another claw to end"))
+        )
+        if "waiting" in case.seconds:
+            bench.require_money()
+        socket = bench.gateway.open_case(case.gateway_spec()) if bench.settings.gateway == "on" else None
         if socket is not None:
             stack.callback(case.leave_gateway)
         with case.phase("workspace", "starting a fresh workspace"):
@@ -252,7 +274,7 @@ def open_attempt(case: Case) -> Iterator[Attempt]:
                 )
             )
         try:
-            yield Attempt(case, workspace, start)
+            yield Attempt(case, workspace, start, turn.give_back)
         finally:
             wanted = bench.settings.keep_container
             keep.keep = wanted == "always" or (wanted == "failed" and not case.is_resolved)

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from filelock import FileLock
 
 from records.files import write_atomically
+
+_NOT_ITS_OWN = {"image", "waiting"}
+"""Steps whose time says nothing of how long the case takes another time."""
 
 
 class Durations:
@@ -27,12 +31,13 @@ class Durations:
         self._folder = folder
         self._path = folder / (re.sub(r"[^A-Za-z0-9._-]", "-", model)[:150] + ".json")
 
-    def note(self, instance_id: str, contender: str, seconds: float) -> None:
-        """Keep what a case took, in place of what it took before (raises OSError)."""
+    def note(self, instance_id: str, contender: str, seconds: Mapping[str, float]) -> None:
+        """Keep what a case took, by step, in place of what it took before (raises OSError)."""
+        took = sum(spent for name, spent in seconds.items() if name not in _NOT_ITS_OWN)
         self._folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self._path.with_suffix(".lock")):
             known = _read(self._path)
-            known.setdefault(instance_id, {})[contender] = round(seconds, 1)
+            known.setdefault(instance_id, {})[contender] = round(took, 1)
             write_atomically(self._path, json.dumps(known).encode())
 
     def by_instance(self) -> dict[str, float]:

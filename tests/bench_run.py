@@ -53,7 +53,9 @@ class BenchRun:
 
 
 def command(artifacts: Path, run_id: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", f"--artifacts={artifacts}", f"--run-id={run_id}", *arguments]
+    """Where a test means to see what breaks, once is enough: it may ask for retries in its own arguments."""
+    start = [sys.executable, "-m", "pytest", f"--artifacts={artifacts}", f"--run-id={run_id}"]
+    return [*start, "--infra-retries=0", *arguments]
 
 
 def environment(**extra: str) -> dict[str, str]:

@@ -36,15 +36,21 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in listed]
 
 
-def is_worker(pid: int) -> bool:
-    return b"sys.stdin.readline" in Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
 def wait_until(is_so: Callable[[], bool], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, "it never came to that"
         time.sleep(0.1)
+
+
+def workers_at_work(run_id: str) -> list[int]:
+    """The processes that a run's workspaces belong to."""
+    client = docker.from_env()
+    try:
+        found = client.containers.list(filters={"label": f"clawbench.run={run_id}"}, ignore_removed=True)
+        return sorted({int(container.labels["clawbench.owner"].split(":")[1]) for container in found})
+    finally:
+        client.close()
 
 
 def claws_at_work(folder: Path) -> int:
@@ -83,19 +89,32 @@ def assert_whole(run: BenchRun, resolved: list[str]) -> None:
     assert containers_of(run.folder.name) == []
 
 
-@pytest.mark.parametrize("workers", ["2", "8"])
-def test_a_killed_worker_is_an_error_and_the_next_run_does_the_rest(tmp_path: Path, workers: str) -> None:
+def test_a_killed_worker_is_an_error_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
     run_id = fresh_id("worker")
-    with started(tmp_path, run_id, "-n", workers, *SELECTION) as process:
+    with started(tmp_path, run_id, "-n", "8", *SELECTION) as process:
         wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
-        busy = [pid for pid in children(process.pid) if is_worker(pid)]
-        os.kill(busy[0], signal.SIGKILL)
+        os.kill(workers_at_work(run_id)[0], signal.SIGKILL)
         output = process.communicate()[0]
     first = BenchRun(tmp_path / run_id, process.returncode, output)
-    assert "failed" not in first.counts, output
-    assert set(first.outcomes().values()) <= {"resolved", "infrastructure"}
+    assert first.counts == {"passed": 2, "error": 1}, output
+    assert sorted(first.outcomes().values()) == ["infrastructure", "resolved", "resolved"]
 
-    assert_whole(run_bench(tmp_path, run_id, "-n", workers, *SELECTION), IDS)
+    assert_whole(run_bench(tmp_path, run_id, "-n", "8", *SELECTION), IDS)
+
+
+def test_the_case_of_a_killed_worker_is_run_again_in_the_same_command(tmp_path: Path) -> None:
+    run_id = fresh_id("again")
+    with started(tmp_path, run_id, "-n", "2", "--infra-retries=2", *SELECTION) as process:
+        wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
+        os.kill(workers_at_work(run_id)[0], signal.SIGKILL)
+        output = process.communicate()[0]
+    run = BenchRun(tmp_path / run_id, process.returncode, output)
+    assert_whole(run, IDS)
+    assert run.counts == {"passed": 3}, output
+    assert sorted(row["infra_retries"] for row in run.cases().values()) == [0, 0, 1]
+    assert len(run.junit()) == (run.folder / "junit.xml").read_text().count("<testcase") == 3
+    assert "1 case was run again after infrastructure errors" in output
+    assert len(list(run.folder.glob("earlier_attempts/nanobot/*/1.jsonl"))) <= 1, "what it asked stays counted"
 
 
 @pytest.mark.parametrize("workers_too", [False, True])

@@ -50,9 +50,9 @@ def arranged(order: Order, items: list[pytest.Item]) -> list[str]:
 def test_the_longest_instance_is_first_with_all_its_cases(tmp_path: Path) -> None:
     short, long, unknown = (listed.instance_id for listed in LISTED[:3])
     durations = Durations(tmp_path, "openai/gpt-5")
-    durations.note(short, "nanobot", 10)
-    durations.note(long, "nanobot", 100)
-    durations.note(long, "hermes", 300)
+    durations.note(short, "nanobot", {"agent": 10, "image": 900, "waiting": 900})
+    durations.note(long, "nanobot", {"agent": 100})
+    durations.note(long, "hermes", {"agent": 300})
     order = Order.settle(RunDirectory(tmp_path / "run"), durations, resume=True)
     # the median of what is known stands for what is not
     names = (long, unknown, short)
@@ -68,7 +68,7 @@ def test_what_has_ended_is_first_and_what_broke_is_run_again_in_its_place(tmp_pa
         ("nanobot", names[1], "infrastructure"),
         ("nanobot", names[2], "of another version"),
     ):
-        run.case(claw, name).finish({"outcome": outcome, "seconds": {}})
+        run.finish(run.case(claw, name), {"outcome": outcome, "seconds": {}})
     order = Order.settle(run, Durations(tmp_path, "m"), resume=True)
     assert order.finished == {f"nanobot-{names[0]}"}
     assert arranged(order, items_of(names))[0] == f"nanobot-{names[0]}"
@@ -98,25 +98,26 @@ def test_every_worker_has_the_same_order_and_instances_stay_together(
 
 
 def test_durations_of_other_models_are_better_than_none(tmp_path: Path) -> None:
-    Durations(tmp_path, "openai/gpt-5").note("a", "nanobot", 20)
-    Durations(tmp_path, "openai/gpt-5").note("a", "hermes", 40)
-    Durations(tmp_path, "other").note("a", "nanobot", 90)
+    Durations(tmp_path, "openai/gpt-5").note("a", "nanobot", {"agent": 20})
+    Durations(tmp_path, "openai/gpt-5").note("a", "hermes", {"agent": 40})
+    Durations(tmp_path, "other").note("a", "nanobot", {"agent": 90})
     assert Durations(tmp_path, "openai/gpt-5").by_instance() == {"a": 30}
     assert Durations(tmp_path, "third").by_instance() == {"a": 60}
 
 
 def test_a_damaged_file_of_durations_says_nothing_and_is_made_anew(tmp_path: Path) -> None:
-    Durations(tmp_path, "m").note("a", "nanobot", 20)
+    Durations(tmp_path, "m").note("a", "nanobot", {"agent": 20})
     (tmp_path / "m.json").write_text('{"a": {"nanobot": "x"}, "b": 3}')
     assert Durations(tmp_path, "m").by_instance() == {}
-    Durations(tmp_path, "m").note("b", "nanobot", 5)
+    Durations(tmp_path, "m").note("b", "nanobot", {"agent": 5})
     assert Durations(tmp_path, "m").by_instance() == {"b": 5}
 
 
 def test_cases_that_end_at_once_are_all_noted(tmp_path: Path) -> None:
     names = [f"instance-{number}" for number in range(16)]
     threads = [
-        threading.Thread(target=Durations(tmp_path, "m").note, args=(name, "nanobot", 1.0)) for name in names
+        threading.Thread(target=Durations(tmp_path, "m").note, args=(name, "nanobot", {"agent": 1.0}))
+        for name in names
     ]
     for thread in threads:
         thread.start()

@@ -49,6 +49,11 @@ def this_process() -> str:
     return f"{_machine()}:{pid}:{_started(pid)}"
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process is no more, or no more than a number that its parent has not asked for yet."""
+    return _started(pid) is None
+
+
 def is_gone(owner: str) -> bool:
     """Whether the process that a label names has ended (False where it can't be told from here)."""
     machine, _, rest = owner.partition(":")

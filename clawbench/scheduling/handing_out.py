@@ -1,0 +1,137 @@
+"""Cases are handed to the workers of pytest-xdist one at a time, in their order.
+
+pytest-xdist keeps a second test waiting at each worker, as it does not begin one before it knows the next. A test
+of a second may wait there; a case behind another one of an hour may not, while other workers have nothing to do.
+So workers of a benchmark take a case, run it, and take another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScheduling
+from xdist.workermanage import WorkerController
+
+from workspace.owner import has_ended
+
+FEWEST_DEATHS = 10
+"""Workers that may die in a row, for each attempt that a case has, or as many as there are workers. A case that
+kills its worker may do so for each claw and sample."""
+
+_ENDS_WITHIN = 10.0
+"""Seconds that a process whose pipe has closed may take to be gone."""
+
+
+class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types that are looked up
+    """No worker has a case waiting, so that any case goes to whoever is free first.
+
+    Workers that have nothing to do stay: the case of a worker that dies is theirs.
+    """
+
+    collection: list[str] | None
+
+    def __init__(self, config: pytest.Config, log: Any, put_back: Callable[[str], bool], attempts: int) -> None:
+        """Nothing is handed out before `schedule`.
+
+        Args:
+            config: the controller's.
+            log: of pytest-xdist.
+            put_back: told the test id of each case whose worker died, once its process is gone; whether the case
+                is to be run again.
+            attempts: that a case has.
+        """
+        super().__init__(config, log)
+        self._put_back = put_back
+        self._deaths = 0
+        self._most_deaths = attempts * max(FEWEST_DEATHS, self.numnodes)
+
+    @property
+    def tests_finished(self) -> bool:
+        """Whether all cases have ended."""
+        return self.collection_is_completed and not self.has_pending
+
+    def schedule(self) -> None:
+        """Hand out what is to be done: to all that have told what they collected, and to each that comes later."""
+        if self.collection is None:
+            if not self._check_nodes_have_same_collection():
+                return
+            collected: list[str] = next(iter(self.node2collection.values()))
+            self.collection = collected
+            self.pending[:] = range(len(collected))
+        for node in self.nodes:
+            self.check_schedule(node)
+
+    def check_schedule(self, node: WorkerController, duration: float = 0) -> None:  # noqa: ARG002
+        """Give a worker the next case if it has none."""
+        is_ready = node in self.node2collection and not node.shutting_down
+        if is_ready and self.pending and not self.node2pending[node]:
+            self._send_tests(node, 1)
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """A worker ended a case."""
+        self._deaths = 0
+        super().mark_test_complete(node, item_index, duration)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """A worker has ended; if it died at a case that is to be run again, the case is not told as crashed.
+
+        Raises:
+            pytest.exit.Exception: worker after worker died, and no case ended in between.
+            KeyError: it never was ready.
+        """
+        died = not hasattr(node, "workeroutput")  # which a worker sends as it ends, even by Ctrl-C
+        if died:
+            self._count_death()
+        pending: Sequence[int] = self.node2pending.pop(node)
+        if not pending or self.collection is None:
+            return None
+        test_id: str = self.collection[pending[0]]
+        if not died:
+            return test_id
+        _wait_for_end(node.gateway._rinfo().pid)
+        if not self._put_back(test_id):
+            return test_id
+        self.mark_test_pending(test_id)
+        return None
+
+    def _count_death(self) -> None:
+        self._deaths += 1
+        if self._deaths > self._most_deaths:
+            pytest.exit(
+                f"{self._deaths} workers died and no case ended in between: see what kills them (memory?), then "
+                "run the same command again",
+                returncode=int(pytest.ExitCode.INTERRUPTED),
+            )
+
+
+def _wait_for_end(pid: int) -> None:
+    """Return when a process whose pipe has closed is gone, with its locks and whatever it was known by."""
+    deadline = time.monotonic() + _ENDS_WITHIN
+    while not has_ended(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def take_one_at_a_time(session: pytest.Session) -> None:
+    """Have a worker run what it is handed without knowing what comes next.
+
+    Args:
+        session: of the worker, before its first test.
+    """
+    plugins = session.config.pluginmanager.get_plugins()
+    worker = next(plugin for plugin in plugins if hasattr(plugin, "run_one_test"))
+
+    def run_one_test() -> None:
+        worker.item_index = worker.nextitem_index
+        item = session.items[worker.item_index]
+        began = time.perf_counter()
+        # what its module shares stays set up for the next one, whichever it is
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=item.parent)
+        seconds = time.perf_counter() - began
+        worker.sendevent("runtest_protocol_complete", item_index=worker.item_index, duration=seconds)
+        if not (session.shouldfail or session.shouldstop):
+            worker.nextitem_index = worker.torun.get()
+
+    worker.run_one_test = run_one_test
