@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -158,11 +159,6 @@ def test_one_request_proves_the_model(tmp_path: Path, server: DialectServer) -> 
     assert KEY not in output
     assert {"key", "price", "clock"} <= set(states(output))
 
-    server.reset()
-    code, output = doctor(*ONE, "--model", LOCAL, "--no-request", **variables)
-    assert states(output)["model"] == {"warning"}
-    assert not [one for one in server.received if one.method == "POST"]
-
 
 def asked(
     choice_of: str, server: DialectServer, folder: Path, monkeypatch: pytest.MonkeyPatch, **more: object
@@ -219,7 +215,10 @@ def test_a_model_that_does_not_answer(
 
 
 def test_a_model_that_there_is_not(tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = list(model_checks.check(asked("local/vendor/other", server, tmp_path, monkeypatch)))
+    meant = asked("local/vendor/other", server, tmp_path, monkeypatch)
+    assert refusal(list(model_checks.check(replace(meant, request=False)))).state == "warning"
+    assert not server.received, "it is asked nothing"
+    found = list(model_checks.check(meant))
     assert refusal(found).state == "fault"
     assert "model's name" in refusal(found).to_do
     assert [one.state for one in found if one.check == "price"] == ["warning"]

@@ -14,6 +14,8 @@ from adapters.registry import installed
 
 PAGE = ROOT / "docs" / "operating.md"
 SAYS = {
+    "clawbench doctor -k nanobot and cronspan": "0 faults",
+    "clawbench gold -k cronspan": "1 of 1 environments are sound",
     "pytest": "1 passed",
     "clawbench runs": "nightly",
     "clawbench status": "1 of 1 planned cases, 1 of them resolved",

@@ -26,6 +26,7 @@ AS_THEY_ARE = {
     "clawbench claws": "nanobot",
     "clawbench install nanobot": "installed",
     "clawbench tasks check demo__cronspan-118": "ok",
+    "clawbench doctor -k nanobot": "0 faults",
     "clawbench sweep": "",
 }
 """Commands that are small already, with what they say."""

@@ -20,7 +20,7 @@ from records.plan import PlanError
 from records.predictions import NAME, own_file, rows
 from records.run import RunDirectory
 
-_KNOWN = {"manifest.json", "plan.json", "state.jsonl", NAME, *REPORTS, "gateway.log", EARLIER}
+_KNOWN = {"manifest.json", "plan.json", "state.jsonl", NAME, *REPORTS, "gateway.log", "checks", "gold", EARLIER}
 """What a run's folder holds beside the claws' folders and what is hidden."""
 
 
