@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -39,6 +39,15 @@ class Threshold:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """See what could not be collected."""
         self._something_else_failed |= report.failed
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
+        """Say what came of it, below all that pytest itself tells at the end."""
+        yield
+        terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:
+            for one in self.judged:
+                terminal.write_line(one.line)
 
     def exit_status(self, before: int) -> int:
         """What the command ends with.
@@ -101,9 +110,3 @@ def tables(run: RunDirectory) -> list[str]:
         return summary_lines(run)
     except PlanError as error:
         return [str(error)]
-
-
-def threshold_lines(config: pytest.Config) -> list[str]:
-    """What the threshold says, claw by claw; nothing without one."""
-    threshold = config.stash.get(_THRESHOLD, None)
-    return [one.line for one in threshold.judged] if threshold is not None else []

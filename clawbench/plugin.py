@@ -265,7 +265,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         *session.money(),
         *session.warnings(),
         *session.kept(),
-        *conclusion.threshold_lines(config),
     ]
     for line in lines:
         terminalreporter.write_line(line)
