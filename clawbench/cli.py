@@ -23,7 +23,6 @@ from clawbench import run_commands
 from clawbench.accounts import use_lines
 from clawbench.bench import connect
 from clawbench.conformance.table import load, page
-from clawbench.export_command import export_run, run_of
 from clawbench.install import install, install_all
 from clawbench.installers.base import InstallError
 from clawbench.model_choice import ModelError, check_limits, from_provider, providers_file
@@ -38,9 +37,6 @@ from demo.images import ImageBuildError, embedded_ids
 from evaluation.harness import EvaluationError
 from gateway.metering.prices import PriceError
 from gateway.providers import ProviderConfigError, load_providers, provider_of, read_key
-from records.plan import PlanError
-from records.run import RunError
-from reports.submission import SPLITS, SubmissionError
 from workspace.errors import WorkspaceError
 from workspace.owner import sweep
 
@@ -71,9 +67,6 @@ _EXPECTED = (
     EvaluationError,
     ImageBuildError,
     DockerException,
-    SubmissionError,
-    PlanError,
-    RunError,
     ImportError,
     OSError,
     pytest.UsageError,
@@ -200,40 +193,6 @@ def conformance_table(
         found = {(cell.claw, cell.requirement): cell for run in runs for cell in load(run)}
         to.write_text(page(list(found.values())), encoding="utf-8")
     _say(f"wrote {to}")
-
-
-@app.command("export")
-def export_command(
-    run: Annotated[str, typer.Argument(help="The run: its id, or its folder.")],
-    *,
-    to: Annotated[Path, typer.Option(help="The folder that gets one new folder for each claw.")],
-    claw: Annotated[list[str] | None, typer.Option(help="Only this claw's; may be given several times.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help=f"Where the run has instances of several: {', '.join(SPLITS)}.")
-    ] = None,
-    sample: Annotated[int, typer.Option(min=1, help="Which of several samples of each instance.")] = 1,
-    name: Annotated[
-        str | None, typer.Option(help="Of the new folder (default: <date>_<claw>_<model>), where it is one.")
-    ] = None,
-    subset: Annotated[
-        bool,
-        typer.Option(
-            "--subset", help="Write the layout for fewer instances than the split has, which it then says."
-        ),
-    ] = False,
-    artifacts: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("artifacts"),
-) -> None:
-    """Write a finished run as github.com/SWE-bench/experiments asks for a submission.
-
-    A run that is not complete is refused, and everything that it lacks is told: cases without a verdict, such that
-    ended by an infrastructure error, instances of the split that were never asked for.
-    """
-    with _told():
-        folders = export_run(
-            run_of(run, artifacts), to, claws=claw or [], split=split, sample=sample, name=name, subset=subset
-        )
-    for folder in folders:
-        _say(f"wrote {folder}; what only you can say is marked TODO in its metadata.yaml and README.md")
 
 
 @app.command("sweep")

@@ -7,25 +7,15 @@ from pathlib import Path
 from adapters.runtimes import default_home
 from clawbench.model_choice import providers_file
 from clawbench.report_files import known_places
+from clawbench.verification import verify_run
+from clawbench.verification.findings import ANEW
 from gateway.providers import ProviderConfigError, load_providers, read_key
 from gateway.redact import forms
 from records.run import RunDirectory
 from reports.submission import SubmissionError, claws_of, gather
 from reports.submission_files import export, target_of
 
-
-def run_of(run: str, artifacts: Path) -> RunDirectory:
-    """The run that a user names, by its id or its folder.
-
-    Raises:
-        RunError: the id is none.
-        SubmissionError: there is no such run.
-    """
-    folder = Path(run)
-    found = RunDirectory(folder.resolve()) if folder.is_dir() else RunDirectory.named(artifacts.absolute(), run)
-    if not found.path.is_dir():
-        raise SubmissionError(f"there is no run {run} in {artifacts}")
-    return found
+_SHOWN = 5
 
 
 def export_run(
@@ -69,12 +59,27 @@ def export_run(
         raise SubmissionError("\n".join(problems))
     for one in submissions:
         target_of(one, to, name)  # all of them, or none
+    _require_soundness(run)
     places = known_places() | {run.path: "", default_home(): ".claws"}
     secrets = _keys()
     return [
         export(one, to, name, places=places, is_secret=lambda data: any(form in data for form in secrets))
         for one in submissions
     ]
+
+
+def _require_soundness(run: RunDirectory) -> None:
+    """Refuse to hand out what was changed after it had been written down (raises SubmissionError, OSError)."""
+    # a report or a prediction that is not what it was can be made anew, and is not what is exported
+    faults = [str(fault) for fault in verify_run(run).faults if fault.remedy != ANEW]
+    if faults:
+        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+        told = [
+            f"run {run.run_id} is not as it was written; `clawbench verify` tells all:",
+            *faults[:_SHOWN],
+            *more,
+        ]
+        raise SubmissionError("\n  ".join(told))
 
 
 def _keys() -> list[bytes]:

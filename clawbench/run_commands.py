@@ -1,4 +1,4 @@
-"""The commands that look at runs and change nothing in them: `clawbench runs`, `status` and `verify`."""
+"""The commands that look at runs and change nothing in them: `clawbench runs`, `status`, `verify` and `export`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from clawbench.export_command import export_run
 from clawbench.runs import Listed, runs_in
 from clawbench.status import Looker, RunStatus
 from clawbench.status_view import view
 from clawbench.verification import Verification, verify_run
+from gateway.providers import ProviderConfigError
 from records.plan import PlanError
 from records.run import RunDirectory, RunError
+from reports.submission import SPLITS, SubmissionError
 
 EVERY = 2.0
 """Seconds between two looks of `status --watch`."""
@@ -39,13 +42,14 @@ def add_to(app: typer.Typer) -> None:
     app.command("runs")(runs)
     app.command("status")(status)
     app.command("verify")(verify)
+    app.command("export")(export)
 
 
 @contextmanager
 def _told() -> Iterator[None]:
     try:
         yield
-    except (RunError, PlanError, OSError) as error:
+    except (RunError, PlanError, SubmissionError, ProviderConfigError, OSError) as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(2) from error
 
@@ -159,4 +163,38 @@ def _show(found: Verification) -> None:
     for note in found.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     for line in found.conclusion():
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def export(
+    run: Run,
+    *,
+    to: Annotated[Path, typer.Option(help="The folder that gets one new folder for each claw.")],
+    claw: Annotated[list[str] | None, typer.Option(help="Only this claw's; may be given several times.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help=f"Where the run has instances of several: {', '.join(SPLITS)}.")
+    ] = None,
+    sample: Annotated[int, typer.Option(min=1, help="Which of several samples of each instance.")] = 1,
+    name: Annotated[
+        str | None, typer.Option(help="Of the new folder (default: <date>_<claw>_<model>), where it is one.")
+    ] = None,
+    subset: Annotated[
+        bool,
+        typer.Option(
+            "--subset", help="Let instances of the split be missing that were not asked for, and say so."
+        ),
+    ] = False,
+    artifacts: Artifacts = Path("artifacts"),
+) -> None:
+    """Write a finished run as github.com/SWE-bench/experiments asks for a submission.
+
+    A run that is not complete is refused, and everything that it lacks is told: cases without a verdict, such that
+    ended by an infrastructure error, files that are not as they were, instances of the split that were never asked
+    for.
+    """
+    with _told():
+        found = RunDirectory.found(run, artifacts)
+        folders = export_run(found, to, claws=claw or [], split=split, sample=sample, name=name, subset=subset)
+    for folder in folders:
+        line = f"wrote {folder}; what only you can say is marked TODO in its metadata.yaml and README.md"
         console.print(line, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Runs that nobody ran: whole folders of cases, made by the records' own interface."""
+"""Runs that nobody ran: whole folders of cases, made by the records' own interface, and as sound as real ones."""
 
 from __future__ import annotations
 
@@ -6,24 +6,38 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evaluation.outcomes import POLICY, Ending, Outcome
+from clawbench.accounts import facts_of
+from evaluation.outcomes import POLICY, Ending, Outcome, Verdict
+from gateway.case import counts_of
 from records.case import CaseFolder
 from records.plan import PlannedCase
 from records.run import RunDirectory
 
-SETTINGS: dict[str, Any] = {"model": "acme/big-1", "adapter": "full", "egress": "gateway", "gateway": "on"}
-JUDGED = {Outcome.RESOLVED, Outcome.UNRESOLVED, Outcome.TIMEOUT, Outcome.APPLY_FAILED}
+HARNESS = "swebench 5.0.2"
+SETTINGS: dict[str, Any] = {
+    "model": "acme/big-1",
+    "adapter": "full",
+    "egress": "gateway",
+    "gateway": "on",
+    "harness": HARNESS,
+}
+CLAW = {"version": "1.2.3", "prompt": "default.txt", "prompt_sha256": "0" * 64}
+ENDED: dict[Outcome, tuple[Ending, Verdict]] = {
+    Outcome.RESOLVED: (Ending.FINISHED, Verdict.RESOLVED),
+    Outcome.UNRESOLVED: (Ending.FINISHED, Verdict.UNRESOLVED),
+    Outcome.EMPTY_PATCH: (Ending.FINISHED, Verdict.NOT_JUDGED),
+    Outcome.APPLY_FAILED: (Ending.FINISHED, Verdict.APPLY_FAILED),
+    Outcome.TIMEOUT: (Ending.TIMEOUT, Verdict.UNRESOLVED),
+    Outcome.BUDGET: (Ending.BUDGET, Verdict.UNRESOLVED),
+    Outcome.AGENT_ERROR: (Ending.AGENT_ERROR, Verdict.UNRESOLVED),
+    Outcome.RUN_BUDGET: (Ending.RUN_BUDGET, Verdict.NOT_JUDGED),
+    Outcome.INFRASTRUCTURE: (Ending.INFRASTRUCTURE, Verdict.NOT_JUDGED),
+}
 
 
 def made_up_run(run: RunDirectory, claws: Iterable[str] = ("nanobot",), **settings: object) -> RunDirectory:
     """A run that has its manifest, and no case yet."""
-    run.open(
-        {
-            "settings": SETTINGS | settings,
-            "claws": {claw: {"version": "1.2.3", "prompt": "default.txt"} for claw in claws},
-            "limits": {},
-        }
-    )
+    run.open({"settings": SETTINGS | settings, "claws": dict.fromkeys(claws, CLAW), "limits": {}})
     return run
 
 
@@ -32,55 +46,57 @@ def made_up_case(
     asked: PlannedCase,
     outcome: Outcome = Outcome.RESOLVED,
     *,
-    repo: str = "acme/tool",
     finish: bool = True,
     plan: bool = True,
+    files: Mapping[str, str] | None = None,
     **facts: object,
 ) -> CaseFolder:
-    """A case with all that a real one leaves, as far as its outcome lets it get."""
+    """A case with all that a real one leaves, as far as its outcome lets it get.
+
+    Args:
+        run: gets it.
+        asked: which case.
+        outcome: what it counts as.
+        finish: whether it got to its outcome.
+        plan: whether the run's plan is to be told.
+        files: what is in its folder beside, or instead of, what is put there.
+        facts: what its export and metadata say beside, or instead of, what they would.
+    """
     if plan:
         run.plan.add([asked])
     case = run.case(*asked)
     case.begin()
-    case.keep_manifest({"instance_id": asked.instance_id, "repo": repo, "harness": "swebench 5.0.2"})
-    case.write_text("prompt.txt", f"Solve {asked.instance_id}.\n")
-    case.write_text("agent_stdout.log", "I changed a line.\n")
-    case.write_text("agent_stderr.log", "")
-    case.write_text("requests.jsonl", json.dumps({"status": 200, "ending": "ok", "latency": 1.5}) + "\n")
-    (case.path / "session").mkdir()
-    case.write_text("session/talk.jsonl", json.dumps({"role": "assistant", "content": "Done."}) + "\n")
+    case.keep_manifest(_manifest(run, asked))
+    ending, verdict = ENDED[outcome]
     patch = "" if outcome is Outcome.EMPTY_PATCH else patch_of(asked)
-    known = {"model_name_or_path": f"{asked.claw}/acme/big-1", "contender": asked.claw}
-    whole: Mapping[str, Any] = {
-        **known,
-        "is_final": True,
-        "ending": Ending.FINISHED,
+    judged = {} if verdict is Verdict.NOT_JUDGED else _judged(asked.instance_id, patch, verdict)
+    for name, text in {**_LEFT, "prompt.txt": f"Solve {asked.instance_id}.\n", **judged, **(files or {})}.items():
+        (case.path / name).parent.mkdir(exist_ok=True)
+        case.write_text(name, text)
+    whole = {
+        "model_name_or_path": f"{asked.claw}/acme/big-1",
+        "is_final": ending.is_final,
+        "ending": ending,
         "seconds": {"agent": 60.0},
-        "requests": 1,
-        "turns": 1,
-        "tokens": {"input": 10, "cache_read": 0, "cache_write": 0, "output": 5},
-        "cost": None,
+        **facts_of(counts_of(case.requests), None, has_price=False),
+        **facts,
     }
     if outcome is not Outcome.INFRASTRUCTURE:
         case.keep_export(whole, patch, patch, [])
-    if patch and outcome in JUDGED:
-        _judged(case, patch, outcome)
     if finish:
-        ended = not POLICY[outcome].run_again
-        run.finish(case, {**whole, "instance_id": asked.instance_id, "outcome": outcome, **facts}, ended=ended)
+        told = {
+            **(case.export() or whole),
+            "claw": asked.claw,
+            "contender": asked.claw,
+            "instance_id": asked.instance_id,
+            "sample": asked.sample,
+            "outcome": outcome,
+            "verdict": verdict,
+            "failing_tests": [],
+            "finished": "2026-11-30T04:00:00Z",
+        }
+        run.finish(case, told, ended=not POLICY[outcome].run_again)
     return case
-
-
-def _judged(case: CaseFolder, patch: str, outcome: Outcome) -> None:
-    (case.path / "evaluation").mkdir()
-    case.write_text("evaluation/patch.diff", patch)
-    case.write_text("evaluation/run_instance.log", "Creating container\n")
-    if outcome is Outcome.APPLY_FAILED:
-        return
-    case.write_text("evaluation/eval.sh", "#!/bin/bash\n")
-    case.write_text("evaluation/test_output.txt", ">>>>> Start Test Output\nok\n>>>>> End Test Output\n")
-    verdict = {"patch_exists": True, "resolved": outcome is Outcome.RESOLVED}
-    case.write_text("evaluation/report.json", json.dumps({case.instance_id: verdict}))
 
 
 def patch_of(asked: PlannedCase) -> str:
@@ -89,3 +105,59 @@ def patch_of(asked: PlannedCase) -> str:
         "diff --git a/tool.py b/tool.py\n--- a/tool.py\n+++ b/tool.py\n@@ -1 +1 @@\n"
         f"-x = 1\n+x = {asked.sample}  # {asked.instance_id}\n"
     )
+
+
+_LEFT = {
+    "agent_stdout.log": "I changed a line.\n",
+    "agent_stderr.log": "",
+    "requests.jsonl": json.dumps(
+        {
+            "time": "2026-11-30T04:00:00.000+00:00",
+            "method": "POST",
+            "path": "/v1/chat/completions",
+            "model": "big-1",
+            "replied": True,
+            "status": 200,
+            "ending": "ok",
+            "finish_reason": "stop",
+            "tokens": {"input": 10, "cache_read": 0, "cache_write": 0, "output": 5, "reasoning": 0},
+            "latency": 1.5,
+        }
+    )
+    + "\n",
+    "session/talk.jsonl": json.dumps({"role": "assistant", "content": "Done."}) + "\n",
+}
+
+
+def _manifest(run: RunDirectory, asked: PlannedCase) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "claw": {"name": asked.claw, "version": CLAW["version"]},
+        "instance_id": asked.instance_id,
+        "sample": asked.sample,
+        "repo": "acme/tool",
+        "prompt": CLAW["prompt"],
+        "prompt_template_sha256": CLAW["prompt_sha256"],
+        "harness": HARNESS,
+    }
+
+
+def _judged(instance_id: str, patch: str, verdict: Verdict) -> dict[str, str]:
+    """What the official harness leaves of a patch that it judged."""
+    if verdict is Verdict.APPLY_FAILED:
+        error = "swebench.harness.utils.EvaluationError: Error in evaluation for"
+        why = f"{error} {instance_id}: >>>>> Patch Apply Failed"
+        return {"evaluation/patch.diff": patch, "evaluation/run_instance.log": f"{why}:\nnot a patch\n"}
+    report = {
+        "patch_exists": True,
+        "patch_successfully_applied": True,
+        "resolved": verdict is Verdict.RESOLVED,
+        "tests_status": {},
+    }
+    return {
+        "evaluation/patch.diff": patch,
+        "evaluation/run_instance.log": "Creating container\n",
+        "evaluation/eval.sh": "#!/bin/bash\n",
+        "evaluation/test_output.txt": ">>>>> Start Test Output\nok\n>>>>> End Test Output\n",
+        "evaluation/report.json": json.dumps({instance_id: report}),
+    }

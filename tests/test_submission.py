@@ -45,7 +45,7 @@ def export(run: RunDirectory, to: Path, *options: str, **variables: str) -> tupl
 def demo_run(folder: Path, *outcomes: Outcome, sample: int = 1, **settings: object) -> RunDirectory:
     run = made_up_run(RunDirectory.named(folder, "run"), **settings)
     for instance_id, outcome in zip(IDS, outcomes, strict=False):
-        made_up_case(run, PlannedCase("nanobot", instance_id, sample), outcome, finished="2026-11-30T04:00:00Z")
+        made_up_case(run, PlannedCase("nanobot", instance_id, sample), outcome)
     write_predictions(run)
     return run
 
@@ -125,16 +125,20 @@ def test_what_can_not_be_meant_is_refused_in_words(tmp_path: Path, options: list
 
 
 def test_what_is_no_run_and_a_run_without_the_gateway_are_refused(tmp_path: Path) -> None:
-    assert "there is no run nowhere" in re.sub(
-        r"\s+", " ", CliRunner().invoke(app, ["export", "nowhere", f"--to={tmp_path}"]).output
-    )
-    (tmp_path / "folder").mkdir()
-    said = export(RunDirectory(tmp_path / "folder"), tmp_path, "--claw=nanobot")[1]
-    assert "is no run: it has no manifest.json" in said
+    assert "there is no run nowhere" in CliRunner().invoke(app, ["export", "nowhere", f"--to={tmp_path}"]).output
     run = demo_run(tmp_path, Outcome.RESOLVED, gateway="off")
     code, said = export(run, tmp_path / "to", "--subset")
     assert code == 2
     assert "made without the gateway" in said
+
+
+def test_what_was_changed_afterwards_is_not_handed_out(tmp_path: Path) -> None:
+    run = demo_run(tmp_path, Outcome.RESOLVED, Outcome.UNRESOLVED)
+    run.case("nanobot", IDS[1]).write_text("evaluation/test_output.txt", "all tests pass\n>>>>> End Test Output\n")
+    code, said = export(run, tmp_path / "to", "--subset")
+    assert code == 2
+    assert f"nanobot-{IDS[1]}: evaluation/test_output.txt was changed after the case had ended" in said
+    assert not (tmp_path / "to").exists()
 
 
 def test_nothing_is_ever_written_over(tmp_path: Path) -> None:
@@ -153,8 +157,9 @@ def test_a_key_of_this_machine_is_never_handed_out(tmp_path: Path, monkeypatch: 
         "acme:\n  base_url: https://acme.example/v1\n  apis: [chat]\n  key_env: ACME_KEY\n"
     )
     monkeypatch.setenv("CLAWBENCH_PROVIDERS", str(tmp_path / "providers.yaml"))
-    run = demo_run(tmp_path, Outcome.RESOLVED)
-    run.case("nanobot", IDS[0]).write_text("session/talk.jsonl", '{"said": "my key is xk-12345678"}')
+    run = made_up_run(RunDirectory.named(tmp_path, "run"))
+    said = {"session/talk.jsonl": '{"said": "my key is xk-12345678"}'}
+    made_up_case(run, PlannedCase("nanobot", IDS[0]), files=said)
     code, said = export(run, tmp_path / "to", "--subset", ACME_KEY="xk-12345678")
     assert code == 2
     assert f"trajs/{IDS[0]}.md would hold a provider's key" in said
@@ -168,7 +173,9 @@ def test_a_key_of_this_machine_is_never_handed_out(tmp_path: Path, monkeypatch: 
 def test_the_layout_is_the_experiments_repositorys(tmp_path: Path) -> None:
     outcomes = (Outcome.RESOLVED, Outcome.UNRESOLVED, Outcome.EMPTY_PATCH, Outcome.APPLY_FAILED, Outcome.TIMEOUT)
     run = demo_run(tmp_path, *outcomes)
-    run.case("nanobot", IDS[0]).write_text("evaluation/run_instance.log", f"read {ROOT}/x and {run.path}/y\n")
+    log = {"evaluation/run_instance.log": f"read {ROOT}/x and {run.path}/y\n"}
+    made_up_case(run, PlannedCase("nanobot", IDS[0]), files=log)
+    write_predictions(run)
     assert export(run, tmp_path / "to", "--subset")[0] == 0
     folder = tmp_path / "to" / "20261130_nanobot_acme-big-1"
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -267,7 +274,7 @@ def test_a_whole_split_is_a_submission(tmp_path: Path) -> None:
 def test_one_sample_is_a_submission_and_the_others_must_be_there(tmp_path: Path) -> None:
     run = made_up_run(RunDirectory.named(tmp_path, "run"))
     for sample, outcome in ((1, Outcome.RESOLVED), (2, Outcome.UNRESOLVED)):
-        made_up_case(run, PlannedCase("nanobot", IDS[0], sample), outcome, finished="2026-11-30T04:00:00Z")
+        made_up_case(run, PlannedCase("nanobot", IDS[0], sample), outcome)
     assert export(run, tmp_path / "to", "--subset", "--sample=2")[0] == 0
     folder = tmp_path / "to" / "20261130_nanobot_acme-big-1_s2"
     told = (folder / "README.md").read_text()
