@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,14 +60,18 @@ class Progress:
         self._tell = tell
 
     def say(self, case_id: str, doing: str) -> None:
-        """Tell what is being done for a case (nothing, where `doing` is empty)."""
+        """Tell what is being done for a case (nothing, where `doing` is empty).
+
+        Where it can't be told, as on a full disk, it isn't: no case ends by that.
+        """
         if self._tell is not None and doing:
             self._tell(f"{case_id}: {doing}")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         row = {"case": case_id, "doing": doing, "since": time.time()}
         fresh = self._path.with_suffix(".new")
-        fresh.write_text(json.dumps(row))
-        fresh.replace(self._path)
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(json.dumps(row))
+            fresh.replace(self._path)
 
 
 class ProgressPrinter:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from clawbench.progress import Progress
 from clawbench.rehearsal import checks
 from clawbench.rehearsal.stage import Stage, rehearsed
 
@@ -116,3 +117,8 @@ def test_a_report_that_was_written_in_part_is_told_of(tmp_path: Path) -> None:
     assert code == 1
     assert "the reports could not be written: report.json is not whole" in said
     assert "Traceback" not in said
+
+
+def test_no_case_ends_by_what_only_shows_it(tmp_path: Path) -> None:
+    (tmp_path / ".progress").touch()
+    Progress(tmp_path, "gw0").say("amber-django__django-11790", "the claw works")
