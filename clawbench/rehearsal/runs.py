@@ -13,12 +13,10 @@ from random import Random
 from clawbench.rehearsal import checks, faults
 from clawbench.rehearsal.command import Command, Memory, started
 from clawbench.rehearsal.faults import Fault, LostError, Undo
-from clawbench.rehearsal.stage import Stage
+from clawbench.rehearsal.stage import LINES, Stage
 
 _AGAIN = 12
 """Commands without a fault after which a run that is not complete never will be."""
-_LINES = 4
-"""Of the journal, for a case that nothing happens to: begun, exported, judged, finished."""
 _PATIENCE = 3600.0
 """Seconds for one command: none is so long, but for one that hangs."""
 
@@ -84,12 +82,14 @@ class Rehearsal:
             act: what is thrown at it.
             share: the part of what is left of the run that it may do before the last of them.
         """
-        left = len(self._stage.cases) * _LINES - self._lines()
+        left = len(self._stage.cases) * LINES - self._stage.lines()
         points = sorted(self._draw.randrange(max(1, int(left * share))) for _ in act)
         # what ends a command comes last
         ordered = sorted(act, key=lambda fault: fault.ends)
-        begin, undo = self._lines(), list[Undo]()
-        with started(self._stage.command(), self._stage.environment, self._stage.output, self._lines) as command:
+        begin, undo = self._stage.lines(), list[Undo]()
+        with started(
+            self._stage.command(), self._stage.environment, self._stage.output, self._stage.lines
+        ) as command:
             try:
                 for fault, point in zip(ordered, points, strict=True):
                     self._wait(command, begin + point)
@@ -133,7 +133,7 @@ class Rehearsal:
 
     def _wait(self, command: Command, lines: int) -> None:
         """Until the run has come to a line of its journal, and for a moment more."""
-        while self._lines() < lines and command.process.poll() is None:
+        while self._stage.lines() < lines and command.process.poll() is None:
             time.sleep(0.02)
         time.sleep(self._draw.random() / 4)
 
@@ -144,10 +144,3 @@ class Rehearsal:
             if time.monotonic() > deadline:
                 raise LostError("processes of a killed controller do not end")
             time.sleep(0.05)
-
-    def _lines(self) -> int:
-        """Of the journal: how far the run is."""
-        try:
-            return (self._stage.run.path / "state.jsonl").read_bytes().count(b"\n")
-        except OSError:
-            return 0

@@ -17,6 +17,8 @@ from clawbench.rehearsal.rows import instances, write_rows
 from records.run import RunDirectory
 
 RUN_ID = "rehearsal"
+LINES = 4
+"""Of the journal, for a case that nothing happens to: begun, exported, judged, finished."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ class Stage:
         places = [f"--artifacts={self.artifacts}", f"--run-id={RUN_ID}"]
         return [sys.executable, "-m", "pytest", *places, *self.arguments]
 
-    def journal_size(self) -> int:
-        """Bytes of the journal: how far the run is."""
+    def lines(self) -> int:
+        """Of the journal: how far the run is."""
         try:
-            return (self.run.path / "state.jsonl").stat().st_size
+            return (self.run.path / "state.jsonl").read_bytes().count(b"\n")
         except OSError:
             return 0
+
+    def ended(self) -> int:
+        """How many cases have ended, about, and leaving aside those that were begun again."""
+        return self.lines() // LINES
 
 
 def rehearsed(folder: Path, count: int, workers: int, *, seed: int, breaks: float) -> Stage:
