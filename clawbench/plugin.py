@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attempt", "case"]
 
-pytest_plugins = ("clawbench.conformance.plugin", "clawbench.scheduling.plugin")
+pytest_plugins = ("clawbench.conformance.plugin", "clawbench.letting_go", "clawbench.scheduling.plugin")
 
 SESSION = pytest.StashKey[Session]()
 _SELECTED = pytest.StashKey[int]()

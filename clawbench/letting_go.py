@@ -1,0 +1,31 @@
+"""The part of the pytest plugin that keeps memory flat: pytest holds every item and every report to the end.
+
+There may be thousands of cases, each with a row and a prompt that may be large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from clawbench.reporting import CASE
+from clawbench.selection import case_of
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a case go when it is over."""
+    result = yield
+    if CASE in item.stash:
+        del item.stash[CASE]
+        item.user_properties = []
+    return result
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> Generator[None]:
+    """Let a case's figures go when JUnit and the JSON report have taken them over."""
+    yield
+    if report.user_properties and case_of(report.nodeid) is not None:
+        report.user_properties = []
