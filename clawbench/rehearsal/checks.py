@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from clawbench.rehearsal.faults import LostError
 from clawbench.rehearsal.stage import Stage
+from clawbench.verification import verify_run
 from evaluation.outcomes import POLICY, Outcome
 from records.case import CaseFolder, parts_of
 from records.journal import PlannedCase
@@ -58,7 +59,7 @@ def whole(stage: Stage) -> None:
     """See that a run that says it is complete has everything, once (raises LostError)."""
     faults = [
         fault
-        for check in (_verdicts, _predictions, _journal, _reports, _work, _leftovers)
+        for check in (_verdicts, _predictions, _journal, _reports, _work, _leftovers, _verified)
         for fault in check(stage)
     ]
     if faults:
@@ -166,3 +167,8 @@ def _leftovers(stage: Stage) -> Iterator[str]:
     for path in stage.run.path.rglob(".*"):
         if not path.name.endswith(".lock") and path.name != ".lock":
             yield f"left behind: {path.relative_to(stage.run.path)}"
+
+
+def _verified(stage: Stage) -> Iterator[str]:
+    """`clawbench verify` has nothing to say against it."""
+    yield from (f"verify: {fault}" for fault in verify_run(stage.run).faults)

@@ -29,7 +29,7 @@ class Memory:
     """KiB, by the kernel's own account."""
 
     def growth(self) -> float:
-        """KiB that it grew by for each step of the run after the first fifth of them; 0 where there were too few."""
+        """KiB that it grew by for each step of the run after the first fifth; 0 where there were too few."""
         last = self.looks[-1][0]
         warm = [look for look in self.looks if look[0] >= last / 5]
         steps = warm[-1][0] - warm[0][0]
