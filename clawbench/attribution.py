@@ -9,6 +9,7 @@ from adapters.prompts import prompt_digest
 from clawbench.case import Case
 from clawbench.gold.marks import Environment, Marks
 from records.journal import now
+from workspace.images import described
 from workspace.prepare import recipe_digest
 
 
@@ -36,7 +37,7 @@ def manifest_of(case: Case) -> dict[str, Any]:
         "droppings": list(adapter.droppings),
         "allowed_tools": adapter.allowed_tools,
         "model": {"name": served.name, "api": case.api, "context_window": served.context_window},
-        "source_image": {"name": prepared.source, "id": prepared.source_id},
+        "source_image": described(case.bench.client, prepared.source),
         "prepared_image": {"tag": prepared.tag, "id": prepared.image_id},
         "evaluation_image": prepared.evaluation,
         "history": vars(prepared.proof),

@@ -13,6 +13,7 @@ import docker
 from docker.errors import DockerException
 
 from adapters.runtimes import default_home
+from clawbench import disk
 from clawbench.progress import Progress
 from clawbench.scheduling.order import Order
 from clawbench.scheduling.retries import Retries
@@ -23,6 +24,8 @@ from records.durations import Durations
 from records.run import RunDirectory
 from workspace.container import Limits
 from workspace.errors import WorkspaceError
+from workspace.inventory import Inventory
+from workspace.pulls import Pulls
 from workspace.running import ended_from_within
 
 
@@ -51,8 +54,8 @@ class SpendLimitError(RuntimeError):
     """The run's spend limit was reached: the case is run under a higher one."""
 
 
-class NotBegunError(SpendLimitError):
-    """It was reached before the case began."""
+class NotBegunError(RuntimeError):
+    """There is no money or no room for a case, and it has not begun; the same command goes on with it later."""
 
 
 @dataclass
@@ -84,6 +87,16 @@ class Bench:
         return connect()
 
     @cached_property
+    def pulls(self) -> Pulls:
+        """The way to pull images."""
+        return Pulls(self.client, self.home, self.settings.platform)
+
+    @property
+    def inventory(self) -> Inventory:
+        """Which images are the suite's own."""
+        return Inventory(self.client, self.home)
+
+    @cached_property
     def engine(self) -> dict[str, Any]:
         """The engine as manifests name it."""
         info = self.client.info()
@@ -107,6 +120,17 @@ class Bench:
             raise NotBegunError(
                 "not begun: the run's spend limit is reached. The same command with a higher --spend-limit goes on"
             )
+
+    @cached_property
+    def data_root(self) -> Path | None:
+        """The engine's folder, where it is on this machine."""
+        return disk.data_root(self.client, self.client.info())
+
+    def require_room(self) -> None:
+        """See that the disks have room for a case to begin (raises NotBegunError)."""
+        missing = disk.shortage(self.settings.disk_reserve, self.data_root, self.settings.artifacts)
+        if missing:
+            raise NotBegunError(f"not begun: {missing}. The same command goes on")
 
     @cached_property
     def progress(self) -> Progress:

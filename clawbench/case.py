@@ -14,6 +14,7 @@ from adapters.prompts import render
 from adapters.registry import adapter
 from clawbench.accounts import facts_of
 from clawbench.bench import Bench
+from clawbench.images.finding import prepared_image, source_image
 from clawbench.names import CaseName
 from clawbench.recordings import CASSETTE, cassette, recorded
 from clawbench.settings import Served
@@ -26,9 +27,8 @@ from gateway.client import GatewayError
 from gateway.models import CaseSpec
 from records.case import CaseFolder
 from records.journal import now
-from workspace.images import find_image
 from workspace.owner import labels
-from workspace.prepare import WORKDIR, PreparedImage, prepare
+from workspace.prepare import WORKDIR, PreparedImage
 
 
 class Case:
@@ -137,6 +137,7 @@ class Case:
         resume = self.bench.settings.resume or self.bench.retries.reasons(self.case_id)
         if resume and self.is_finished:
             return
+        self.bench.require_room()
         if resume and self.is_exported:
             self.seconds = dict((self.folder.export() or {})["seconds"])
             self.note("begun", kept="export")
@@ -148,25 +149,16 @@ class Case:
 
     @cached_property
     def source_image(self) -> str:
-        """The name of the instance's image, which an embedded task's is built under on first use."""
-        client = self.bench.client
-        if self.listed.embedded:
-            demo.images.ensure_image(client, self.listed.instance_id, cache=self.bench.home, say=self.say)
-            return demo.images.image_name(self.listed.instance_id)
-        return find_image(client, self.listed.instance_id, self.instance.image, self.say)
+        """The name of the instance's image (raises WorkspaceError, ImageBuildError)."""
+        return source_image(self.bench, self.listed, self.instance, self.say)
 
     @cached_property
     def prepared(self) -> PreparedImage:
         """The prepared image (raises WorkspaceError)."""
         with self.phase("image", "finding the image"):
-            return prepare(
-                self.bench.client,
-                self.source_image,
-                instance_id=self.listed.instance_id,
-                base_commit=self.instance.base_commit,
-                locks=self.bench.home / "locks",
-                labels=self.labels,
-                say=self.say,
+            source = self.source_image
+            return prepared_image(
+                self.bench, self.listed, self.instance, source=source, labels=self.labels, say=self.say
             )
 
     def gateway_spec(self) -> CaseSpec:

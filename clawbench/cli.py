@@ -29,8 +29,8 @@ from clawbench.model_choice import ModelError, check_limits, from_provider, prov
 from clawbench.modes import become_pytest
 from clawbench.outside import plugins_of_the_environment
 from clawbench.proxy import Proxy
+from clawbench.run_manifest import ROOT
 from clawbench.selection import know_claws
-from clawbench.session import ROOT
 from clawbench.standalone_python import install_python
 from clawbench.task_checks import TaskCheck, check_tasks
 from demo.images import ImageBuildError, embedded_ids

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from clawbench import image_options
 from clawbench.doctor.options import CHECKS
 from clawbench.gold.options import GOLD
 from clawbench.model_choice import Choice, check_claws, check_limits, choose
@@ -28,7 +29,7 @@ DEFAULT_MODEL = "scripted:oracle"
 def add_options(parser: pytest.Parser) -> None:
     """Declare them, each with what it means."""
     group = parser.getgroup("clawbench", "clawbench: measure coding-agent harnesses on SWE-bench")
-    for name, settings in {**_OPTIONS, **CHECKS, **GOLD}.items():
+    for name, settings in {**_OPTIONS, **image_options.OPTIONS, **CHECKS, **GOLD}.items():
         group.addoption(name, **settings)
 
 
@@ -217,6 +218,9 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             recordings=choice.recordings,
             dataset=option.dataset,
             revisions=_revisions(option.dataset_revision),
+            platform=option.platform,
+            image_policy=option.image_policy,
+            disk_reserve=option.disk_reserve,
             pids_limit=limits.pids,
             memory=limits.memory,
             skip_checks=option.skip_checks,

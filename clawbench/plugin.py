@@ -15,13 +15,15 @@ from clawbench import conclusion, hooks, modes, report_files, reporting, selecti
 from clawbench.doctor import plugin as doctor
 from clawbench.fixtures import BENCH, attempt, case
 from clawbench.gold import plugin as gold
+from clawbench.images import plugin as images
 from clawbench.model_choice import Choice
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
 from clawbench.recordings import RecordingError, require_recordings
+from clawbench.run_manifest import ROOT
 from clawbench.scheduling import attempts
 from clawbench.scheduling.workers import add_workers, described, is_distributed
-from clawbench.session import ROOT, Session, bench_from
+from clawbench.session import Session, bench_from
 from clawbench.settings import Settings
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
@@ -208,6 +210,8 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
             doctor.before(config, session, selected, _writer(config))
             session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
             session.state.begin(session.selected, config, resume=session.settings.resume)
+        if instances:
+            images.keep(config, session, ids, _writer(config))
     except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:
         raise pytest.UsageError(reporting.told(error)) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from docker.errors import DockerException
 from adapters.base import BadOptionError, NotInstalledError
 from clawbench.bench import NotBegunError, SpendLimitError
 from clawbench.case import Case
+from clawbench.disk import is_full
 from demo.images import ImageBuildError
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
@@ -38,7 +38,7 @@ INFRASTRUCTURE = (
 
 def told(error: BaseException) -> str:
     """An error as a user can act on it."""
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if is_full(error):
         return "the disk is full: free some space, then run the same command again (nothing that ended is lost)"
     return f"{error}" or type(error).__name__
 

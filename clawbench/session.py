@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 import demo.images
-from adapters.prompts import prompt_digest
-from adapters.registry import adapter, installed
+from adapters.registry import installed
+from clawbench import disk
 from clawbench.accounts import spent
 from clawbench.bench import Bench, connect
 from clawbench.claw_limits import lacks
+from clawbench.images import emulation
+from clawbench.images.keeper import ImageKeeper
 from clawbench.model_choice import Choice
 from clawbench.progress import ProgressPrinter
+from clawbench.run_manifest import run_manifest
 from clawbench.scheduling.order import Order
 from clawbench.scheduling.retries import Retries
 from clawbench.settings import Settings
@@ -32,13 +30,10 @@ from evaluation.harness import harness_version
 from evaluation.instances import InstanceError
 from evaluation.lists import ListedInstance
 from evaluation.rows import Taken, take_rows
-from evaluation.sources import digest
 from gateway.client import Gateway, GatewayClient, GatewayError
 from records.plan import PlannedCase
 from records.run import RunDirectory, RunError
 from workspace.owner import kept, sweep
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class Session:
@@ -60,6 +55,9 @@ class Session:
         self._is_new = is_new
         self._gateway: Gateway | None = None
         self._printer: ProgressPrinter | None = None
+        self._architecture = ""
+        self.images: ImageKeeper | None = None
+        """Once the cases are selected."""
         self._order = Order()
 
     @classmethod
@@ -76,7 +74,7 @@ class Session:
 
         Raises:
             WorkspaceError: Docker does not answer.
-            RunError: the run id can't be used so, or a claw can't run within the limits.
+            RunError: the run id can't be used so, a claw can't run within the limits, or a disk is full.
             GatewayError: the gateway did not start.
         """
         for lack in (lack for name in claws if installed(name) for lack in lacks(name, settings)):
@@ -87,7 +85,12 @@ class Session:
         session = cls(settings, choice, run, run.lock(), is_new=is_new)
         try:
             shutil.rmtree(run.path / ".progress", ignore_errors=True)  # a killed run's last words
-            run.open(_manifest(settings, claws))
+            info = client.info()
+            session._architecture = info["Architecture"]
+            root = disk.data_root(client, info)
+            if missing := disk.shortage(settings.disk_reserve, root, settings.artifacts):
+                raise RunError(f"{missing}. Nothing was started")
+            run.open(run_manifest(settings, claws))
             Retries(run.path).forget()
             swept = sweep(client)
             session._start_gateway(for_claws=bool(claws))
@@ -161,7 +164,8 @@ class Session:
             lines.append(
                 f"WARNING: {why}: claws can reach the network; the numbers are not comparable with others"
             )
-        return lines
+        has_real = self.images is not None and self.images.has_real
+        return [*lines, *emulation.warnings(settings.platform, self._architecture, real=has_real)]
 
     def opening(self) -> list[str]:
         """Lines that tell which run this is."""
@@ -218,6 +222,8 @@ class Session:
     def close(self) -> None:
         """Give everything back."""
         try:
+            if self.images is not None:
+                self.images.close()
             if self._printer is not None:
                 self._printer.stop()
             if self._gateway is not None:
@@ -237,33 +243,6 @@ def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
     return Bench(settings, worker, control, order=Order.model_validate_json(handed_over["order"]))
 
 
-def _manifest(settings: Settings, claws: list[str]) -> dict[str, Any]:
-    return {
-        "clawbench": {"version": version("clawbench"), "commit": _commit()},
-        "limits": {
-            "spend_limit": str(settings.spend_limit) if settings.spend_limit is not None else None,
-            "samples": settings.samples,
-        },
-        "settings": settings.attributed()
-        | {"harness": harness_version(), "dataset_sha256": digest(settings.dataset or "")},
-        "claws": {name: _claw(name, settings) for name in claws if installed(name)},
-    }
-
-
-def _claw(name: str, settings: Settings) -> dict[str, Any]:
-    found = adapter(name)
-    runtime = found.runtime()
-    prompt = settings.prompt_file(found.prompt_file)
-    return {
-        "version": runtime.version,
-        "found_by": runtime.found_by,
-        "adapter_sha256": sha256(Path(inspect.getfile(type(found))).read_bytes()).hexdigest(),
-        "config_sha256": sha256(found.config_file().read_bytes()).hexdigest(),
-        "prompt": prompt,
-        "prompt_sha256": prompt_digest(prompt),
-    }
-
-
 def taken_from(taken: Taken, home: Path) -> dict[str, Any]:
     """What the manifest says of a set's rows (raises InstanceError, EvaluationError)."""
     harness = harness_version()
@@ -276,17 +255,3 @@ def taken_from(taken: Taken, home: Path) -> dict[str, Any]:
             )
         harness = environment.harness
     return {"source": taken.source.name, "revision": taken.source.revision, "harness": harness}
-
-
-def _commit() -> str | None:
-    """The suite's own commit, with `-dirty` where the checkout differs from it; None outside a checkout."""
-    if not (ROOT / ".git").exists():
-        return None
-    done = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
-    )
-    return done.stdout.strip() or None

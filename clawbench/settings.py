@@ -28,6 +28,8 @@ _NOT_ATTRIBUTED = {
     "record",
     "recordings",
     "skip_checks",
+    "image_policy",
+    "disk_reserve",
 }
 """Revisions stand in the manifest as the commits that they were found to be."""
 
@@ -97,6 +99,12 @@ class Settings(_Strict):
     dataset: str | None = None
     revisions: dict[str, str] = {}
     """Of datasets on the hub, by set."""
+    platform: str | None = None
+    """Of images and containers; None: the engine's own."""
+    image_policy: Literal["keep", "prune"] | int = "keep"
+    """What becomes of images that the suite pulled or made; a number is a budget in bytes."""
+    disk_reserve: int = Field(default=0, ge=0)
+    """Bytes that must be free on the engine's disk for a case to begin; on the artifacts' disk a tenth of it."""
     pids_limit: int
     memory: str
     skip_checks: bool = False

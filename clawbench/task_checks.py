@@ -16,7 +16,8 @@ from evaluation.instances import load_instance
 from evaluation.lists import listed_instances
 from evaluation.outcomes import Verdict
 from workspace.owner import labels
-from workspace.prepare import WORKDIR, prepare, run_script, throwaway
+from workspace.prepare import WORKDIR, prepare
+from workspace.throwaway import run_script, throwaway
 
 
 @dataclass(frozen=True)

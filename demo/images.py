@@ -48,21 +48,21 @@ def ensure_image(
     cache: Path,
     say: Say,
     labels: Mapping[str, str] | None = None,
-) -> None:
+) -> bool:
     """Build an instance's image unless the present one was made from the very same files.
 
     `cache` is a folder for locks and downloaded packages, the same one for all processes that may build at
     once. `say` gets a line of progress now and then. `labels` are put on the images, whose containers
     inherit them: they may say whose the images are, never which run was the first to want them.
 
-    Raises `ImageBuildError`, which ends with what to do next.
+    Returns whether it was built. Raises `ImageBuildError`, which ends with what to do next.
     """
     folder = TASK_REPO / "tasks" / instance_id
     if not (folder / "Dockerfile").is_file():
         raise ImageBuildError(f"{instance_id} is not in the embedded set: {', '.join(embedded_ids())}")
     marks = dict(labels or {})
     try:
-        _ensure_task(client, instance_id, cache, say, marks)
+        return _ensure_task(client, instance_id, cache, say, marks)
     except DockerException as error:
         raise ImageBuildError(
             f"The Docker engine gave up on the image of {instance_id}: {error}. "
@@ -98,14 +98,16 @@ def language_of(folder: Path) -> str:
 
 def _ensure_task(
     client: docker.DockerClient, instance_id: str, cache: Path, say: Say, labels: Mapping[str, str]
-) -> None:
+) -> bool:
     wanted = task_recipe(instance_id)
     if is_current(client, wanted):
-        return
+        return False
     with exclusive(cache, wanted.tag, say):
-        if not is_current(client, wanted):
-            _ensure_language(client, language_of(TASK_REPO / "tasks" / instance_id), cache, say, labels)
-            build(client, wanted, say, labels=labels)
+        if is_current(client, wanted):
+            return False
+        _ensure_language(client, language_of(TASK_REPO / "tasks" / instance_id), cache, say, labels)
+        build(client, wanted, say, labels=labels)
+        return True
 
 
 def _ensure_language(

@@ -20,7 +20,8 @@ from workspace_fixtures import RUN_ID, built, container_of, discard, engine, is_
 
 from workspace.errors import PreparationError
 from workspace.owner import CASE, OWNER, RUN, labels, sweep
-from workspace.prepare import PreparedImage, Proof, prepare, put_files, script, throwaway, verify
+from workspace.prepare import PreparedImage, Proof, prepare, verify
+from workspace.throwaway import put_files, script, throwaway
 
 pytestmark = pytest.mark.docker
 

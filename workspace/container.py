@@ -19,8 +19,9 @@ from docker.models.containers import Container
 
 from workspace.errors import WorkspaceError
 from workspace.owner import KEPT_PREFIX
-from workspace.prepare import WORKDIR, PreparedImage, script
+from workspace.prepare import WORKDIR, PreparedImage
 from workspace.running import Workspace
+from workspace.throwaway import script
 
 GATEWAY_PORT = 41411
 _SOCKET_MOUNT = "/gateway"
@@ -93,7 +94,7 @@ def open_workspace(
     with ExitStack() as stack:
         container = _create(
             client,
-            prepared.image_id,
+            prepared,
             stack,
             keep,
             name=name,
@@ -116,7 +117,7 @@ def open_workspace(
         if gateway_socket is not None:
             forwarder = _create(
                 client,
-                prepared.image_id,
+                prepared,
                 stack,
                 Keep(),
                 name=f"{name}-forwarder",
@@ -145,11 +146,12 @@ def open_workspace(
 
 
 def _create(
-    client: docker.DockerClient, image: str, stack: ExitStack, keep: Keep, **settings: object
+    client: docker.DockerClient, prepared: PreparedImage, stack: ExitStack, keep: Keep, **settings: object
 ) -> Container:
     try:
         container = client.containers.create(
-            image,
+            prepared.image_id,
+            platform=prepared.platform,
             use_config_proxy=False,  # a proxy of the user's may carry a password
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],

@@ -11,21 +11,20 @@ from __future__ import annotations
 import io
 import json
 import re
-import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 
 import docker
-from docker.errors import APIError, ImageNotFound, NotFound
+from docker.errors import APIError, ImageNotFound
 from docker.models.containers import Container
 from filelock import FileLock
 
 from workspace.errors import PreparationError
 from workspace.owner import CASE, MAKER, OWNER, RUN, this_process
+from workspace.throwaway import put_files, run_script, script, throwaway
 
 WORKDIR = "/testbed"
 _PREFIX = "clawbench.prepared."
@@ -78,11 +77,8 @@ class PreparedImage:
     source: str
     source_id: str
     proof: Proof
-
-
-def script(name: str) -> str:
-    """The text of one of the scripts beside this module."""
-    return files("workspace").joinpath(name).read_text()
+    platform: str | None = None
+    """That containers of it are made for, where one was asked for."""
 
 
 def recipe_digest() -> str:
@@ -100,6 +96,8 @@ def prepare(
     labels: Mapping[str, str],
     say: Callable[[str], None],
     workdir: str = WORKDIR,
+    platform: str | None = None,
+    made: Callable[[str], None] = lambda _: None,
 ) -> PreparedImage:
     """Find or make the prepared image of a source image.
 
@@ -112,6 +110,8 @@ def prepare(
         labels: the labels for containers that this needs.
         say: told what takes time.
         workdir: the repository's folder inside the image.
+        platform: that the source image must be of; None takes it as it is.
+        made: told the name of each image that was not there before.
 
     Raises:
         PreparationError: the repository can't be stripped, or the proof fails.
@@ -127,10 +127,12 @@ def prepare(
             image = client.images.get(tag)
         except ImageNotFound:
             say("stripping the history")
-            _Preparation(client, source, base_commit, workdir, labels).make(tag, evaluation)
+            _Preparation(client, source, base_commit, workdir, labels, platform).make(tag, evaluation)
+            made(evaluation)
+            made(tag)
             image = client.images.get(tag)
     proof = Proof.from_labels(image.labels)
-    return PreparedImage(tag, str(image.id), evaluation, source, source_id, proof)
+    return PreparedImage(tag, str(image.id), evaluation, source, source_id, proof, platform)
 
 
 @dataclass(frozen=True)
@@ -142,16 +144,17 @@ class _Preparation:
     base_commit: str
     workdir: str
     labels: Mapping[str, str]
+    platform: str | None
 
     def make(self, tag: str, evaluation: str) -> None:
         """Strip, verify, and only then give the two images their names."""
-        with throwaway(self.client, self.source, self.labels, {"strip.sh": script("strip.sh")}) as container:
+        with self._throwaway(self.source, "strip.sh") as container:
             lines = run_script(container, ["/clawbench/strip.sh", self.workdir, self.base_commit])
             stripped = _commit(container)
         tagged = ""
         try:
             # a fresh container: what is proven is the image that agents will get, not where it was made
-            with throwaway(self.client, stripped, self.labels, {"verify.sh": script("verify.sh")}) as container:
+            with self._throwaway(stripped, "verify.sh") as container:
                 proof = verify(container, self.workdir, self.base_commit)
             tagged = self._with_own_tags(stripped, lines)
             self._name(tagged, evaluation, proof)
@@ -162,11 +165,15 @@ class _Preparation:
                     self.client.images.remove(image, force=True)
             raise
 
+    def _throwaway(self, image: str, *names: str) -> AbstractContextManager[Container]:
+        scripts = {name: script(name) for name in names}
+        return throwaway(self.client, image, self.labels, scripts, platform=self.platform)
+
     def _with_own_tags(self, stripped: str, lines: Sequence[str]) -> str:
         """An image with the tags that strip.sh found in the start commit's own past."""
         tags = sorted(line.removeprefix("tag ").split(" ")[::-1] for line in lines if line.startswith("tag "))
         rows = ["# pack-refs with: peeled fully-peeled sorted ", *(f"{commit} {name}" for name, commit in tags)]
-        with throwaway(self.client, stripped, self.labels, {}) as container:
+        with self._throwaway(stripped) as container:
             put_files(container, self.workdir, {".git/packed-refs": "".join(f"{row}\n" for row in rows).encode()})
             return _commit(container)
 
@@ -228,58 +235,3 @@ def verify(container: Container, workdir: str, base_commit: str) -> Proof:
             f"the prepared repository of {base_commit} holds more than its own past: " + "; ".join(problems[:8])
         )
     return Proof(start, int(facts["commits"][0]), int(facts["objects"][0]), facts["digest"][0])
-
-
-@contextmanager
-def throwaway(
-    client: docker.DockerClient, image: str, labels: Mapping[str, str], scripts: Mapping[str, str]
-) -> Iterator[Container]:
-    """A container without a network for one script of ours, created and not started; removed at the end."""
-    container = client.containers.create(
-        image,
-        use_config_proxy=False,  # a proxy of the user's may carry a password
-        entrypoint=["/bin/sh"],
-        # the script's name and arguments come with the start, see `run_script`
-        command=["-c", "exec /bin/sh $(cat /clawbench/command)"],
-        network_mode="none",
-        labels=dict(labels),
-        user="root",
-        working_dir="/",
-    )
-    try:
-        put_files(container, "/", {f"clawbench/{name}": text.encode() for name, text in scripts.items()})
-        yield container
-    finally:
-        with suppress(NotFound):
-            container.remove(force=True, v=True)
-
-
-def run_script(container: Container, command: Sequence[str]) -> list[str]:
-    """Start a `throwaway` container with a script and its arguments, which hold no spaces.
-
-    Returns:
-        the lines of its output.
-
-    Raises:
-        PreparationError: it failed, with the end of what it said.
-    """
-    put_files(container, "/", {"clawbench/command": " ".join(command).encode()})
-    container.start()
-    code = container.wait()["StatusCode"]
-    output = container.logs(stdout=True, stderr=True).decode(errors="replace")
-    if code != 0:
-        told = [line.removeprefix("error ") for line in output.splitlines() if line.startswith("error ")]
-        raise PreparationError(told[-1] if told else f"{command[0]} failed ({code}): {output[-600:].strip()}")
-    return container.logs(stdout=True, stderr=False).decode(errors="replace").splitlines()
-
-
-def put_files(container: Container, folder: str, contents: Mapping[str, bytes], mode: int = 0o644) -> None:
-    """Write files below a folder of a container, as root, making folders on the way."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, data in contents.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            info.mode = mode
-            tar.addfile(info, io.BytesIO(data))
-    container.put_archive(folder, buffer.getvalue())

@@ -22,7 +22,8 @@ from docker.models.containers import Container
 from engine.output import run_execution
 from workspace.archive import client_of, open_archive
 from workspace.errors import WorkspaceError
-from workspace.prepare import WORKDIR, put_files
+from workspace.prepare import WORKDIR
+from workspace.throwaway import put_files
 
 
 @dataclass(frozen=True)

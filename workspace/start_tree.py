@@ -18,7 +18,8 @@ import docker
 from filelock import FileLock
 
 from workspace.archive import open_archive
-from workspace.prepare import WORKDIR, PreparedImage, run_script, script, throwaway
+from workspace.prepare import WORKDIR, PreparedImage
+from workspace.throwaway import run_script, script, throwaway
 from workspace.tree import TreeEntries, git
 
 
@@ -97,7 +98,7 @@ def _fill(
     workdir: str,
 ) -> None:
     scripts = {"extract.sh": script("extract.sh")}
-    with throwaway(client, prepared.image_id, labels, scripts) as container:
+    with throwaway(client, prepared.image_id, labels, scripts, platform=prepared.platform) as container:
         command = ["/clawbench/extract.sh", workdir, prepared.proof.start_commit, "/clawbench/out"]
         tree = run_script(container, command)[-1].removeprefix("tree ")
         with open_archive(container, "/clawbench/out") as archive:

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from adapters.registry import CLAWS
 from clawbench.benchmarks.collection_probe import VARIABLE
-from clawbench.session import ROOT
+from clawbench.run_manifest import ROOT
 from evaluation.lists import listed_instances
 
 ROUNDS = 3

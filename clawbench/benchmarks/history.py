@@ -13,7 +13,8 @@ import docker
 from rich.table import Table
 
 from clawbench.benchmarks.images import MARKS, base_image, image_with
-from workspace.prepare import WORKDIR, run_script, script, throwaway
+from workspace.prepare import WORKDIR
+from workspace.throwaway import run_script, script, throwaway
 
 COMMITS = 20_000
 REFS = 2_000

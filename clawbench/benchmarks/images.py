@@ -10,7 +10,7 @@ import docker
 import demo.images
 from adapters.runtimes import default_home
 from workspace.owner import labels
-from workspace.prepare import run_script, throwaway
+from workspace.throwaway import run_script, throwaway
 
 MARKS = labels("benchmark")
 

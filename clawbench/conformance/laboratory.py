@@ -35,7 +35,7 @@ from clawbench.conformance.repository import ensure_repository
 from clawbench.conformance.runs import AMPLE, BATCHES, PLAIN, Run
 from clawbench.conformance.watching import Watched
 from clawbench.names import CaseName
-from clawbench.session import ROOT
+from clawbench.run_manifest import ROOT
 from clawbench.solving import ProviderError, open_attempt
 from evaluation.instances import Instance
 from evaluation.lists import ListedInstance, listed_instances

@@ -14,6 +14,7 @@ from typing import Any
 
 import docker
 
+from clawbench import disk
 from clawbench.bench import connect
 from clawbench.doctor.findings import Finding, fault, ok, warning
 from workspace.errors import WorkspaceError
@@ -42,8 +43,7 @@ class Engine:
     @property
     def root(self) -> Path | None:
         """The folder of its images and containers, where that can be looked at from here."""
-        path = Path(self.info.get("DockerRootDir") or "")
-        return path if self.is_here and path.is_absolute() and path.is_dir() else None
+        return disk.data_root(self.client, self.info)
 
     @property
     def is_here(self) -> bool:

@@ -22,7 +22,7 @@ from evaluation.harness import EvaluationError, harness_version
 from evaluation.instances import InstanceError
 from evaluation.lists import ListedInstance
 from evaluation.rows import read_row, take_rows
-from workspace.images import official_names
+from workspace.images import name_to_pull, official_names
 
 _AT_ONCE = 3
 _SHOWN = 5
@@ -125,28 +125,27 @@ _ADVICE = (
 
 def _why_not(asked: Asked, client: docker.DockerClient, listed: ListedInstance) -> str:
     """Why an image can't be pulled; "" where it can."""
-    why = "it has no name to pull"
-    for name in _names(asked, listed):
-        if "/" not in name:
-            continue
-        try:
-            client.api.inspect_distribution(name)  # type: ignore[no-untyped-call]
-        except NotFound:
-            why = "no such image"
-        except (APIError, RequestException, DockerException) as error:
-            said = getattr(error, "explanation", None) or error
-            why = " ".join(str(said).split())[:200]
-        else:
-            return ""
+    try:
+        client.api.inspect_distribution(name_to_pull(listed.instance_id, _row_image(asked, listed)))  # type: ignore[no-untyped-call]
+    except NotFound:
+        why = "no such image"
+    except (APIError, RequestException, DockerException) as error:
+        said = getattr(error, "explanation", None) or error
+        why = " ".join(str(said).split())[:200]
+    else:
+        return ""
     return f"{listed.instance_id}: {why}"
 
 
-def _names(asked: Asked, listed: ListedInstance) -> list[str]:
+def _row_image(asked: Asked, listed: ListedInstance) -> str | None:
     try:
-        row_image = read_row(asked.rows, listed.instance_id).image
+        return read_row(asked.rows, listed.instance_id).image
     except InstanceError:
-        row_image = None  # it could not be had, which is told of elsewhere
-    return official_names(listed.instance_id, row_image)
+        return None  # it could not be had, which is told of elsewhere
+
+
+def _names(asked: Asked, listed: ListedInstance) -> list[str]:
+    return official_names(listed.instance_id, _row_image(asked, listed))
 
 
 def _tagged(name: str) -> str:

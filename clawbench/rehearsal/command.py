@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clawbench.session import ROOT
+from clawbench.run_manifest import ROOT
 
 EVERY = 0.2
 """Seconds between two looks at the processes."""

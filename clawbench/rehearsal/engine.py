@@ -64,9 +64,15 @@ class Engine:
 
     # -- images -----------------------------------------------------------------------------------------
 
-    def find_image(self, _client: object, instance_id: str, image: str | None, *_: object) -> str:
+    def find_image(self, _pulls: object, instance_id: str, image: str | None, *_: object) -> str:
         """The name of an instance's image: each is there."""
         return image or instance_id
+
+    image_here = find_image
+
+    def described(self, _client: object, name: str) -> dict[str, str]:
+        """What manifests have of an image."""
+        return {"name": name, "id": "sha256:0"}
 
     def prepare(self, _client: object, source: str, *, instance_id: str, **_: object) -> PreparedImage:
         """The prepared image of a source image: each is there."""

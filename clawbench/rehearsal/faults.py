@@ -15,7 +15,7 @@ from random import Random
 
 from clawbench.rehearsal.command import Command
 from clawbench.rehearsal.stage import Stage
-from clawbench.session import ROOT
+from clawbench.run_manifest import ROOT
 from records.run import RunDirectory
 
 Undo = Callable[[], None]

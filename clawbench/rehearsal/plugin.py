@@ -44,8 +44,11 @@ def pytest_configure() -> None:
         {
             "clawbench.bench.connect": lambda: engine,
             "clawbench.session.connect": lambda: engine,
-            "clawbench.case.find_image": engine.find_image,
-            "clawbench.case.prepare": engine.prepare,
+            "clawbench.images.keeper.connect": lambda: engine,
+            "clawbench.images.keeper.image_here": engine.image_here,
+            "clawbench.images.finding.find_image": engine.find_image,
+            "clawbench.images.finding.prepare": engine.prepare,
+            "clawbench.attribution.described": engine.described,
             "clawbench.solving.StartTree": RehearsedTree,
             "clawbench.solving.open_workspace": engine.open_workspace,
             "clawbench.solving.export": engine.export,

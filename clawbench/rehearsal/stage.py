@@ -102,6 +102,7 @@ def rehearsed(folder: Path, count: int, workers: int, *, seed: int, breaks: floa
             # it is there for the suite's own tests, and takes seconds to import where a run ends
             *("-p", "no:hypothesispytest"),
             "--skip-checks",  # they are of the machine and its engine
+            "--disk-reserve=100m",  # a disk is filled on purpose, and it is a small one
             *("-k", " or ".join(NAMES), f"--dataset={folder / 'rows.jsonl'}"),
             f"--instances={folder / 'instances.txt'}",
         ),
