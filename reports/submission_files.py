@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -56,7 +55,7 @@ def export(
         _write(submission, scratch, target.name, places)
         _refuse_secrets(scratch, is_secret)
         scratch.chmod(0o755)
-        _move_into_place(scratch, target)
+        scratch.rename(target)  # which fails where someone else has put anything there meanwhile
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -75,16 +74,6 @@ def target_of(submission: Submission, to: Path, name: str | None) -> Path:
     if (to / name).exists():
         raise SubmissionError(f"{to / name} is there already; give another folder by --to, or a name by --name")
     return to / name
-
-
-def _move_into_place(scratch: Path, target: Path) -> None:
-    """Rename. The name is taken first, as a rename alone would replace an empty folder of someone else's."""
-    target.mkdir()
-    try:
-        os.replace(scratch, target)  # noqa: PTH105 - says that it replaces the empty folder
-    except BaseException:
-        target.rmdir()
-        raise
 
 
 def _write(submission: Submission, folder: Path, name: str, places: dict[Path, str]) -> None:
