@@ -221,6 +221,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show a case by its outcome."""
+    reporting.forestall(item, call)
     report = yield
     reporting.amend(item, call, report)
     found = item.stash.get(reporting.CASE, None)

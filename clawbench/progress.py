@@ -58,12 +58,16 @@ class Progress:
         """
         self._path = run / _FOLDER / f"{worker}.json"
         self._tell = tell
+        self._said = False
 
     def say(self, case_id: str, doing: str) -> None:
         """Tell what is being done for a case (nothing, where `doing` is empty).
 
         Where it can't be told, as on a full disk, it isn't: no case ends by that.
         """
+        if not doing and not self._said:
+            return  # a case that had ended before: there is nothing to take back
+        self._said = bool(doing)
         if self._tell is not None and doing:
             self._tell(f"{case_id}: {doing}")
         row = {"case": case_id, "doing": doing, "since": time.time()}

@@ -66,14 +66,24 @@ def shown(path: Path) -> str:
         return str(path)
 
 
+def _is_verdict(case: Case, call: pytest.CallInfo[None], error: BaseException) -> bool:
+    return call.when == "call" and isinstance(error, AssertionError) and case.outcome is not None
+
+
+def forestall(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Have pytest make no traceback of a verdict: it would be thrown away, and takes longer than all else."""
+    case = item.stash.get(CASE, None)
+    if case is not None and call.excinfo is not None and _is_verdict(case, call, call.excinfo.value):
+        item.repr_failure = lambda *_, **__: explanation(case)  # type: ignore[method-assign]
+
+
 def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Make a case's report say what the outcome table says."""
     case = item.stash.get(CASE, None)
     error = call.excinfo.value if call.excinfo is not None else None
     if case is None or error is None or isinstance(error, pytest.skip.Exception | KeyboardInterrupt):
         return
-    if call.when == "call" and isinstance(error, AssertionError) and case.outcome is not None:
-        report.longrepr = explanation(case)
+    if _is_verdict(case, call, error):
         return
     # pytest counts a failure in a test's own setup as an error, and so must its reports
     report.when = "setup" if call.when == "call" else report.when

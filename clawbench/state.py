@@ -12,7 +12,7 @@ import pytest
 from evaluation.outcomes import POLICY, Outcome
 from records.case import CaseFolder
 from records.plan import PlannedCase
-from records.predictions import Refresher, write_predictions
+from records.predictions import Refresher
 from records.run import RunDirectory
 
 REPORTS = ("junit.xml", "report.json", "summary.json")
@@ -51,7 +51,7 @@ class StateKeeper:
         left = sum(not (resume and has_ended(self._run.case(*case))) for case in selected)
         self._run.journal.write("started", **_asked(config), resume=resume, cases=len(selected), left=left)
         self._has_begun = True
-        write_predictions(self._run)
+        self._predictions.refresh()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A step of a case ended, in whichever process."""
@@ -66,7 +66,7 @@ class StateKeeper:
         """
         if not self._has_begun:
             return
-        write_predictions(self._run)
+        self._predictions.refresh()
         reports = {name: _digest(self._run.path / name) for name in REPORTS if (self._run.path / name).is_file()}
         event = "interrupted" if exit_status == pytest.ExitCode.INTERRUPTED else "ended"
         self._run.journal.write(event, exit_status=int(exit_status), reports=reports)

@@ -104,6 +104,13 @@ class Journal:
         finally:
             os.close(handle)
 
+    def size(self) -> int:
+        """How many bytes it has: another number, and something has happened."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def read(self) -> Reading:
         """All that is in it; nothing where there is no file (raises OSError where it can't be read)."""
         reading, previous = Reading(), b""

@@ -57,6 +57,15 @@ class Refresher:
         self._run = run
         self._clock = clock
         self._next = 0.0
+        self._size = -1
+        """Of the journal: every change of a case is in it before its end is."""
+
+    def refresh(self) -> None:
+        """Make them anew, unless nothing has happened since that was done last (raises OSError)."""
+        size = self._run.journal.size()
+        if size != self._size:
+            write_predictions(self._run)
+            self._size = size
 
     def case_ended(self) -> None:
         """Make them anew, unless that was done a short while ago; on a full disk, the older ones stay."""
@@ -64,6 +73,6 @@ class Refresher:
         if began < self._next:
             return
         with suppress(OSError):
-            write_predictions(self._run)
+            self.refresh()
         ended = self._clock()
         self._next = ended + (ended - began) / _SHARE

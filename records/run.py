@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from records.case import EARLIER, REQUESTS, CaseFolder, folder_name, parts_of
+from records.case import EARLIER, METADATA, REQUESTS, CaseFolder, folder_name, parts_of
 from records.files import as_json, is_leftover, write_atomically
 from records.journal import Journal, now
 from records.plan import Plan
@@ -223,11 +223,14 @@ class RunDirectory:
 
     def cases(self) -> list[CaseFolder]:
         """Every case that has a folder, by claw and instance: an order that no timing changes."""
-        marks = [*self.path.glob("*/*/case.json"), *self.path.glob("*/*/metadata.json")]
-        return [
-            CaseFolder(path, path.parent.name, *parts_of(path.name))
-            for path in sorted({mark.parent for mark in marks})
+        marks = ("case.json", METADATA)
+        found = [
+            Path(folder)
+            for claw in _folders(self.path)
+            for folder in _folders(claw)
+            if any(os.path.exists(f"{folder}/{mark}") for mark in marks)  # noqa: PTH110 - thousands, many times
         ]
+        return [CaseFolder(path, path.parent.name, *parts_of(path.name)) for path in sorted(found)]
 
     def request_logs(self) -> list[Path]:
         """What every attempt of every case asked the model, those that were thrown away included."""
@@ -276,6 +279,14 @@ class RunDirectory:
         for path in [*self.path.glob(".*"), *self.path.glob("*/.*")]:
             if is_leftover(path):
                 path.unlink(missing_ok=True)
+
+
+def _folders(path: str | Path) -> list[str]:
+    try:
+        with os.scandir(path) as entries:
+            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []  # it is made, or was removed at this moment
 
 
 def _refusal(run_id: str, different: list[str]) -> str:

@@ -106,7 +106,8 @@ def _remarks(numbers: Sequence[Numbers]) -> Iterator[str]:
             yield from _wrapped(f"{claw.name}: samples differ in ", list(agreed.flips))
         if claw.uncounted:
             yield from _wrapped(f"{claw.name}: no part of Pass@1, as no case of theirs counts: ", claw.uncounted)
-        fewer = [name for name, samples in claw.results.items() if 0 < len(samples) < claw.samples]
+        most = claw.samples
+        fewer = [name for name, samples in claw.results.items() if 0 < len(samples) < most]
         if fewer:
             yield from _wrapped(f"{claw.name}: known by fewer samples than others: ", fewer)
     yield from _broken_environments([case for claw in numbers for case in claw.cases])

@@ -94,6 +94,19 @@ def test_they_are_made_anew_seldom_enough_to_cost_at_most_a_twentieth(run: RunDi
     refresher, path = Refresher(run, clock), run.path / "predictions.jsonl"
     while time < 1000:
         before = path.stat().st_ino
+        run.journal.write("finished")
         refresher.case_ended()
         made += path.stat().st_ino != before
     assert 10 < made < 1000 / 20
+
+
+def test_they_are_not_made_anew_where_nothing_has_happened(run: RunDirectory) -> None:
+    refresher, path = Refresher(run), run.path / "predictions.jsonl"
+    run.journal.write("finished")
+    refresher.refresh()
+    path.unlink()
+    refresher.refresh()
+    assert not path.exists()
+    run.journal.write("finished")
+    refresher.refresh()
+    assert path.exists()
