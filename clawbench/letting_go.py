@@ -35,8 +35,7 @@ class _Terminal:
     """Lets pytest's terminal forget the setups and teardowns that passed and said nothing.
 
     It keeps their reports in a category without a name that no total counts. At the end it looks through all of
-    them for each case that failed, for what a teardown may have printed: with thousands, that takes longer than all
-    else.
+    them for each case that failed, for what a teardown may have printed: with thousands, that takes seconds.
     """
 
     def __init__(self, config: pytest.Config) -> None:
