@@ -81,7 +81,7 @@ def test_a_machine_that_has_everything(tmp_path: Path) -> None:
     )
     assert {"images", "engine's disk", "artifacts", "open files", "git", "model", "packages"} <= set(found)
     assert not any("fault" in one for one in found.values()), output
-    assert "1 cases of 1 instances, by nanobot, 2 at once, model scripted:oracle" in output
+    assert "1 cases of 1 instances, by nanobot, 2 agents and" in output
     assert not (tmp_path / "runs").exists(), "it leaves nothing"
 
 
@@ -181,7 +181,7 @@ def asked(
         pids_limit=1,
         memory="1g",
     )
-    return Asked(settings, choice, [], [], 1, folder / "rows")
+    return Asked(settings, choice, [], [], folder / "rows")
 
 
 def refusal(findings: list[Finding]) -> Finding:

@@ -11,6 +11,7 @@ from adapters.registry import installed
 from adapters.runtimes import default_home
 from clawbench.model_choice import Choice
 from clawbench.names import CaseName
+from clawbench.scheduling.workers import evaluations_beside
 from clawbench.settings import Settings
 from evaluation.lists import ListedInstance
 
@@ -26,7 +27,6 @@ class Asked:
     """Those that cases are made for, installed or not."""
     cases: Sequence[CaseName]
     """Those that are still to be run."""
-    workers: int
     rows: Path
     """The folder that has the rows of real instances, or gets them."""
     offline: bool = False
@@ -35,6 +35,21 @@ class Asked:
     """Whether the model may be asked, which costs a fraction of a cent."""
     sample: int = 3
     """How many images that are not here are asked of their registry, each of which counts as a pull there."""
+
+    @property
+    def agents(self) -> int:
+        """How many are at work at once."""
+        return self.settings.agents
+
+    @property
+    def evaluations(self) -> int:
+        """How many are made at once beside them."""
+        return evaluations_beside(self.settings)
+
+    @property
+    def workers(self) -> int:
+        """How many processes there are for both, each with one container at a time."""
+        return self.agents + self.evaluations
 
     @cached_property
     def installed(self) -> list[str]:

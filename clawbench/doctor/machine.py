@@ -20,9 +20,12 @@ from clawbench.claw_limits import lacks
 from clawbench.doctor.asked import Asked
 from clawbench.doctor.engine import Engine
 from clawbench.doctor.findings import Finding, fault, ok, size, warning
+from clawbench.scheduling.workers import described
 
 WORKER_MEMORY = 300e6
 """Bytes of a worker's own process, with the harness loaded."""
+EVALUATION_MEMORY = 500e6
+"""Bytes that the tests of an evaluation take at the least; many take more, and the harness sets no limit."""
 CASE_BYTES = 10e6
 RECORDED_BYTES = 60e6
 """Bytes of a case's artifacts with logs, session and evaluation; with a recording, in which each request holds the
@@ -46,14 +49,16 @@ def memory(asked: Asked, engine: Engine) -> Iterator[Finding]:
         yield fault(lack.what, str(lack), f"set {lack.variable} to {lack.needed.split()[0]} or more")
     if not total:
         return
-    least = asked.workers * (max(needs.values(), default=0.0) + WORKER_MEMORY)
+    need = max(needs.values(), default=0.0) + WORKER_MEMORY
+    beside = asked.evaluations * (EVALUATION_MEMORY + WORKER_MEMORY)
+    least = asked.agents * need + beside
     most = asked.workers * (limit + WORKER_MEMORY)
-    fits = max(1, int(total // (max(needs.values(), default=0.0) + WORKER_MEMORY)))
-    found = f"{size(total)} for {asked.workers} at once: {size(least)} at the least, {size(most)} at their limits"
+    at_once = described(asked.settings).partition(" at once")[0]
+    found = f"{size(total)} for {at_once}: {size(least)} at the least, {size(most)} at their limits"
     if least > total:
-        yield fault("memory", found, f"fewer at once: -n {fits}")
+        yield fault("memory", found, f"fewer at once: -n {max(1, int((total - beside) // need))}")
     elif most > total:
-        at_limits = max(1, int(total // (limit + WORKER_MEMORY)))
+        at_limits = max(1, int(total // (limit + WORKER_MEMORY)) - asked.evaluations)
         yield warning("memory", found, f"-n {at_limits} has room whatever they do; or lower CLAW_CONTAINER_MEMORY")
     else:
         yield ok("memory", found)

@@ -22,6 +22,7 @@ from clawbench.doctor.model import REQUESTS
 from clawbench.model_choice import Choice, ModelError
 from clawbench.names import CaseName
 from clawbench.options import DEFAULT_MODEL, settings_from
+from clawbench.scheduling.workers import described
 from clawbench.session import Session, bench_from
 from clawbench.settings import Settings
 from clawbench.state import has_ended
@@ -31,7 +32,6 @@ from gateway.providers import ProviderConfigError
 _OF_THE_MODEL = (ModelError, PriceError, ProviderConfigError, BadOptionError)
 """Why options can't become settings, where the rest of the checks can be made all the same."""
 _MEANT = pytest.StashKey[tuple[Settings, Choice | None, list[Finding]]]()
-_WORKERS = pytest.StashKey[int]()
 
 
 def is_meant(config: pytest.Config) -> bool:
@@ -45,9 +45,6 @@ def configure(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: an option makes no sense.
     """
-    config.stash[_WORKERS] = _workers(config)
-    config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
-    config.option.verbose = -2  # the table is all that there is to be told
     findings = []
     try:
         settings, choice = settings_from(config)
@@ -60,6 +57,8 @@ def configure(config: pytest.Config) -> None:
         option.gateway, option.record = "on", False
         settings, choice = settings_from(config)[0], None
     config.stash[_MEANT] = settings, choice, findings
+    config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
+    config.option.verbose = -2  # the table is all that there is to be told
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -73,7 +72,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     settings, choice, findings = config.stash[_MEANT]
     with tempfile.TemporaryDirectory(prefix="clawbench-rows-") as rows:
-        asked = _asked(config, settings, choice, cases=cases, workers=config.stash[_WORKERS], rows=Path(rows))
+        asked = _asked(config, settings, choice, cases=cases, rows=Path(rows))
         findings = [*findings, *whole(asked)]
     terminal = config.get_terminal_writer()
     for line in [_summary_of(asked), "", *table_lines(findings, max(WIDTH, terminal.fullwidth)), ""]:
@@ -116,7 +115,6 @@ def before(
         settings,
         session.choice,
         cases=left,
-        workers=_workers(config),
         rows=bench_from(session.handed_over(), "main").rows,
         claws=claws,
     )
@@ -142,7 +140,6 @@ def _asked(
     choice: Choice | None,
     *,
     cases: Sequence[CaseName],
-    workers: int,
     rows: Path,
     claws: Sequence[str] | None = None,
 ) -> Asked:
@@ -152,7 +149,6 @@ def _asked(
         choice=choice,
         claws=selection.wanted_claws(config) if claws is None else claws,
         cases=cases,
-        workers=workers,
         rows=rows,
         offline=option.offline,
         request=not option.no_request,
@@ -160,16 +156,11 @@ def _asked(
     )
 
 
-def _workers(config: pytest.Config) -> int:
-    """How many cases the command runs at once."""
-    return len(getattr(config.option, "tx", None) or []) or 1
-
-
 def _summary_of(asked: Asked) -> str:
     parts = [
         f"{len(asked.cases)} cases of {len(asked.instances)} instances",
         f"by {', '.join(asked.claws) or 'no claw'}",
-        f"{asked.workers} at once",
+        described(asked.settings),
         f"model {asked.choice.model}" if asked.choice is not None else "no model",
     ]
     return ", ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,12 @@ class GoldCheck:
         environment = environment_of(case)
         known = marks.find(environment) if self._bench.settings.resume else None
         if known is None or (self._empty and known.judged.empty is Verdict.NOT_JUDGED):
-            with case.phase("evaluation", "judging"):
+            image = case.prepared.evaluation
+            with self._bench.evaluations.turn(partial(case.phase, "waiting", "waiting for an evaluation slot")):
                 judged = judge_both(
                     case.instance,
                     client=self._bench.client,
-                    image=case.prepared.evaluation,
+                    image=image,
                     timeout=self._bench.settings.eval_timeout,
                     folder=self.folder,
                     labels=case.labels,
