@@ -60,5 +60,10 @@ def environment_of(case: Case) -> Environment:
         source_image=case.prepared.source_id,
         preparation=recipe_digest(),
         harness=case.harness,
-        architecture=str(case.bench.engine["architecture"]),
+        architecture=architecture_of(case),
     )
+
+
+def architecture_of(case: Case) -> str:
+    """What its containers run on: the platform that is asked for, which may be emulated, else the engine's own."""
+    return case.bench.settings.platform or str(case.bench.engine["architecture"])

@@ -38,12 +38,14 @@ def room(asked: Asked, engine: Engine, *, missing: int, missing_embedded: int) -
     at_once = _needed(asked, min(missing, asked.workers), min(missing_embedded, asked.workers))
     to_come = missing + missing_embedded
     found = f"{size(free)} free in {engine.root}, about {size(needed)} needed with {to_come} images to come"
-    if free < at_once:
-        yield fault("engine's disk", found, f"free {size(at_once - free)} at the least (docker system df)")
-    elif free < needed:
-        yield warning("engine's disk", found, "free some, select less at a time, or have images removed")
+    least = max(at_once, float(asked.settings.disk_reserve))  # below the reserve no case begins
+    if free < least:
+        yield fault("engine's disk", found, f"free {size(least - free)} at the least (docker system df)")
+    elif free < needed and asked.settings.image_policy == "keep":
+        yield warning("engine's disk", found, "free some, select less at a time, or see --image-policy")
     else:
-        yield ok("engine's disk", found)
+        kept = "" if asked.settings.image_policy == "keep" else ", of which --image-policy keeps a part at a time"
+        yield ok("engine's disk", found + kept)
 
 
 def _needed(asked: Asked, missing: int, missing_embedded: int) -> float:

@@ -108,7 +108,6 @@ def images(asked: Asked, engine: Engine, found: Images) -> Iterator[Finding]:
     if not sample:
         yield warning("images", f"{told}; no registry was asked", "leave out --offline, or see --check-images")
         return
-
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         faults = [why for why in pool.map(lambda listed: _why_not(asked, engine.client, listed), sample) if why]
     if faults:

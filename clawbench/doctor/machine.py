@@ -80,7 +80,7 @@ def artifacts(asked: Asked) -> Iterator[Finding]:
             continue
         free, needed = shutil.disk_usage(there).free, each * len(asked.cases)
         found = f"{size(free)} free in {place}, about {size(needed)} for {len(asked.cases)} cases"
-        if free < min(needed, each * asked.workers):
+        if free < max(min(needed, each * asked.workers), asked.settings.disk_reserve // 10):
             yield fault(name, found, _ADVICE[name])
         elif free < needed:
             yield warning(name, found, "free some, or the run ends when it is full; the same command goes on then")

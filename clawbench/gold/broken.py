@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from docker.errors import APIError, DockerException
 
 import demo.images
+from clawbench.attribution import architecture_of
 from clawbench.bench import Bench
 from clawbench.case import Case
 from clawbench.gold.marks import Environment, Mark, Marks
@@ -42,7 +43,7 @@ def _latest(case: Case, marks: Iterable[Mark]) -> Mark | None:
             "row_sha256": case.instance.digest,
             "preparation": recipe_digest(),
             "harness": case.harness,
-            "architecture": str(case.bench.engine["architecture"]),
+            "architecture": architecture_of(case),
         }
         image = _image_id(case)
     except (InstanceError, EvaluationError, WorkspaceError, DockerException, OSError):

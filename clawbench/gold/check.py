@@ -50,7 +50,9 @@ class GoldCheck:
 
         Raises:
             WorkspaceError, ImageBuildError, EvaluationError, InstanceError: it can't be found out.
+            NotBegunError: the disk has no room for it.
         """
+        self._bench.require_room()
         case, marks = self._case, Marks(self._bench.home)
         environment = environment_of(case)
         known = marks.find(environment) if self._bench.settings.resume else None

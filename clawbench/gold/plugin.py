@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from clawbench.bench import NotBegunError
 from clawbench.fixtures import BENCH
 from clawbench.gold.broken import broken
 from clawbench.gold.check import GoldCheck, results
@@ -68,7 +69,7 @@ def pytest_runtest_makereport(
     if not isinstance(check, GoldCheck) or call.excinfo is None:
         return report
     error = call.excinfo.value
-    if isinstance(error, INFRASTRUCTURE):
+    if isinstance(error, (*INFRASTRUCTURE, NotBegunError)):
         report.longrepr = f"infrastructure: {told(error)}"
         report.when = "setup"  # as for a case: pytest counts it as an error then
     elif isinstance(error, AssertionError):
