@@ -123,6 +123,15 @@ class Case:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
 
+    @contextmanager
+    def evaluating(self, doing: str) -> Iterator[None]:
+        """Wait for an evaluation slot of this machine, and time what is done in it."""
+        with (
+            self.bench.evaluations.turn(partial(self.phase, "waiting", "waiting for an evaluation slot")),
+            self.phase("evaluation", doing),
+        ):
+            yield
+
     def say(self, doing: str) -> None:
         """Tell what is being done."""
         self.bench.progress.say(self.case_id, doing)
@@ -190,10 +199,7 @@ class Case:
         judgement = Judgement(Verdict.NOT_JUDGED)
         if patch:
             image = self.prepared.evaluation
-            with (
-                self.bench.evaluations.turn(partial(self.phase, "waiting", "waiting for an evaluation slot")),
-                self.phase("evaluation", "the official harness judges the patch"),
-            ):
+            with self.evaluating("the official harness judges the patch"):
                 judgement = judge(
                     self.instance,
                     patch,

@@ -64,7 +64,9 @@ def rate_of(journal: Reading, now: float | None) -> Rate | None:
         None where none ended.
     """
     started, since = _since_started(journal)
-    times = [seconds(entry.time) for entry in since if entry.event in ENDED]
+    # an attempt that another followed was no end
+    last = {entry.case: entry for entry in since}
+    times = sorted(seconds(entry.time) for entry in last.values() if entry.event in ENDED)
     if started is None or not times:
         return None
     until = now if now is not None else times[-1]

@@ -29,10 +29,11 @@ from workspace.running import Workspace
 from workspace.start_tree import StartTree
 
 
-class _Shell:
+class WorkspaceShell:
     """A workspace as adapters see it; the claw's own run also writes its logs to the case's folder."""
 
     def __init__(self, workspace: Workspace) -> None:
+        """Take over a running workspace."""
         self._workspace = workspace
         self.logs: tuple[Path, Path] | None = None
         self.extra: Callable[[], float] = lambda: 0.0
@@ -46,15 +47,18 @@ class _Shell:
         environment: Mapping[str, str] | None = None,
         workdir: str | None = None,
     ) -> CommandResult:
+        """See `adapters.base.Shell`."""
         result = self._workspace.run(
             command, timeout=timeout, environment=environment, workdir=workdir, logs=self.logs, extra=self.extra
         )
         return CommandResult(result.exit_code, result.stdout, result.stderr, result.seconds)
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
+        """See `adapters.base.Shell`."""
         self._workspace.put(folder, files, mode)
 
     def fetch(self, path: str, destination: Path) -> list[Path]:
+        """See `adapters.base.Shell`."""
         return self._workspace.fetch(path, destination)
 
 
@@ -75,7 +79,7 @@ class Attempt:
         self._case = case
         self._workspace = workspace
         self._start = start
-        self._shell = _Shell(workspace)
+        self._shell = WorkspaceShell(workspace)
         self._let_next_in = let_next_in
         self._ending = Ending.AGENT_ERROR
         self._detail = ""

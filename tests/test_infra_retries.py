@@ -11,9 +11,11 @@ import pytest
 from bench_run import ROOT, BenchRun, run_bench
 from docker.errors import APIError
 from test_benchmark import fresh_id
+from typer.testing import CliRunner
 
 from adapters.base import BadOptionError, NotInstalledError
 from adapters.registry import installed
+from clawbench.cli import app
 from clawbench.scheduling.retries import Retries, may_pass, pause_before
 from evaluation.harness4 import HarnessMissingError
 from evaluation.instances import InstanceError
@@ -109,6 +111,7 @@ class TestRetries:
     def test_the_user_is_told(self, broken: BenchRun) -> None:
         assert "2 agents and 2 evaluations at once, in 4 workers" in broken.output
         assert "2 cases were run again after infrastructure errors, 4 times in all" in broken.output
+        assert CliRunner().invoke(app, ["verify", str(broken.folder)]).exit_code == 0
         assert not list(broken.folder.glob(".retries")), "the next command counts anew"
 
 

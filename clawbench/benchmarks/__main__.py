@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from clawbench.bench import connect
-from clawbench.benchmarks import claws, collection, export_time, history, overhead, relaying, resume
+from clawbench.benchmarks import claws, collection, export_time, history, overhead, relaying, resume, throughput
 from clawbench.outside import plugins_of_the_environment
 from clawbench.selection import know_claws
 
 BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Table]] = {
     "history": history.run,
     "overhead": overhead.run,
+    "throughput": throughput.run,
     "export": export_time.run,
     "gateway": relaying.run,
     "claws": claws.run,
