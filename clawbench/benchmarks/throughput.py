@@ -36,7 +36,8 @@ from gateway.client import Gateway
 from records.case import CaseFolder
 from records.run import RunDirectory
 from workspace.container import Keep, open_workspace
-from workspace.prepare import WORKDIR, put_files
+from workspace.prepare import WORKDIR
+from workspace.throwaway import put_files
 
 AGENTS = EVALUATIONS = 2
 SAMPLES = 1

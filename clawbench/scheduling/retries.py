@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 from adapters.base import BadOptionError, NotInstalledError
+from clawbench.disk import is_full
 from evaluation.harness4 import HarnessMissingError
 from evaluation.instances import InstanceError
 from records.files import write_atomically
@@ -29,7 +30,7 @@ _LASTING = (
     ImageMissingError,
 )
 """What another attempt finds as it was."""
-_LASTING_NUMBERS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_LASTING_NUMBERS = {errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 class Retries:
@@ -85,4 +86,4 @@ def may_pass(error: BaseException) -> bool:
         return False
     if isinstance(error, OSError) and error.errno in _LASTING_NUMBERS:
         return False
-    return "no space left on device" not in str(error).lower()  # as the engine tells it
+    return not is_full(error)
