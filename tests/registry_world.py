@@ -104,9 +104,9 @@ class Registry:
         self.made.append(name)
         return name
 
-    def manifests(self, name: str) -> int:
-        """How many times an image was asked for by pulls."""
-        path = f"GET /v2/{name.partition('/')[2].rpartition(':')[0]}/manifests/latest"
+    def pulls(self, name: str) -> int:
+        """How many times the engine began to pull an image."""
+        path = f"HEAD /v2/{name.partition('/')[2].rpartition(':')[0]}/manifests/latest"
         return self.asked.count(path)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -117,7 +117,10 @@ class Registry:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if self.fault is not None and (answer := await self.fault(request)) is not None:
             return answer
-        headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
+        headers = (
+            request.headers.copy()
+        )  # several of one name stay several: what a registry answers hangs on Accept
+        headers.popall("Host")
         address = f"http://127.0.0.1:{self.behind}{request.path_qs}"
         async with (
             ClientSession(auto_decompress=False) as session,
