@@ -7,10 +7,11 @@ CLAW ?= nanobot
 MODEL ?= scripted:oracle
 N ?= 2
 PYTEST_ARGS ?=
+REHEARSE_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docker venv lock
+.PHONY: help demo test lint bench rehearse docker venv lock
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -36,6 +37,9 @@ lint: venv ## ruff, mypy, import-linter
 bench: ## history preparation, seconds per case, export time, collection, resuming, the gateway, claws
 	@scripts/setup.sh docker venv
 	@.venv/bin/python -m clawbench.benchmarks
+
+rehearse: venv ## a run of 1,750 cases without an engine, with workers, controllers, disks and files lost at random
+	@.venv/bin/python -m clawbench.rehearsal $(REHEARSE_ARGS)
 
 docker: ## a Docker engine that answers, and debootstrap
 	@scripts/setup.sh docker

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from clawbench.rehearsal.faults import CONTROLLER, DISK, FOLDER, GATEWAY, SECOND, WORKER, Fault, LostError
 from clawbench.rehearsal.runs import Rehearsal, Report
-from clawbench.rehearsal.stage import Stage, rehearsed
+from clawbench.rehearsal.stage import Stage, rehearsed, with_containers
 
 _INSIDE = "--inside"
 BREAKS = 0.02
@@ -29,26 +29,26 @@ BREAKS = 0.02
 def main(arguments: Sequence[str]) -> int:
     """Run one rehearsal; the exit code is 1 where something was lost."""
     parser = argparse.ArgumentParser(prog="python -m clawbench.rehearsal", description=__doc__)
-    parser.add_argument("--cases", type=int, default=1750, help="a multiple of five")
+    parser.add_argument("--cases", type=int, default=1750, help="without an engine; a multiple of five")
+    parser.add_argument(
+        "--containers", metavar="CLAW", help="real containers: an installed claw, the embedded tasks"
+    )
+    parser.add_argument("--samples", type=int, default=4, help="with --containers: of each of the ten tasks")
     parser.add_argument("-n", type=int, default=8, help="workers")
     parser.add_argument("--acts", type=int, default=9, help="commands with faults")
     parser.add_argument("--seed", type=int, default=randbelow(2**32), help="of what breaks when")
     parser.add_argument("--keep", type=Path, help="a folder for all that was left, to look into")
     parser.add_argument(_INSIDE, action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
-    if not asked.inside and (wrapped := _namespace()):
+    # the engine could not see what is mounted in a namespace of our own
+    if not asked.inside and not asked.containers and (wrapped := _namespace()):
         again = [sys.executable, "-m", "clawbench.rehearsal", *arguments, "--seed", str(asked.seed), _INSIDE]
         return subprocess.run([*wrapped, *again], check=False).returncode
     say = partial(Console(width=150, highlight=False).print, markup=False, soft_wrap=True)
-    say(f"{asked.cases} cases, -n {asked.n}, --seed {asked.seed}")
     folder = Path(tempfile.mkdtemp(prefix="cbr-", dir="/tmp"))
     try:
-        if asked.inside:
-            # what a case leaves is small, and a disk of its own can be full without anyone else's harm
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", folder], check=True)
-        stage = rehearsed(folder, asked.cases, asked.n, seed=asked.seed, breaks=BREAKS)
-        if asked.inside:
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", stage.artifacts], check=True)
+        stage = _stage(asked, folder)
+        say(f"{len(stage.cases)} cases, -n {asked.n}, --seed {asked.seed}")
         draw = Random(asked.seed)  # noqa: S311 - what is drawn is to be drawn again
         report = Rehearsal(stage, draw, say).run(_acts(draw, asked.acts, can_mount=asked.inside), tears=True)
     except LostError as error:
@@ -63,6 +63,18 @@ def main(arguments: Sequence[str]) -> int:
         if asked.inside:
             subprocess.run(["umount", "--recursive", "--lazy", folder], check=False)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _stage(asked: argparse.Namespace, folder: Path) -> Stage:
+    if asked.containers:
+        return with_containers(folder, asked.containers, asked.samples, asked.n)
+    if asked.inside:
+        # what a case leaves is small, and a disk of its own can be full without anyone else's harm
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", folder], check=True)
+    stage = rehearsed(folder, asked.cases, asked.n, seed=asked.seed, breaks=BREAKS)
+    if asked.inside:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", stage.artifacts], check=True)
+    return stage
 
 
 def _namespace() -> list[str]:
@@ -93,7 +105,11 @@ def _told(stage: Stage, report: Report) -> list[str]:
     lines = [
         f"complete after {len(report.commands)} commands and {report.seconds:.0f} s",
         "thrown: " + ", ".join(f"{count} x {name}" for name, count in sorted(report.thrown.items())),
-        f"{len(stage.cases)} cases: claws worked {done['claw begins']} times, judges {done['judge begins']} times",
+        *(
+            f"{kind}: {count} times for {len(stage.cases)} cases"
+            for kind, count in sorted(done.items())
+            if kind.endswith("begins")
+        ),
     ]
     for kind in ("controller", "worker", "gateway"):
         peaks = [memory.peak / 1024 for memory in report.memory if memory.kind == kind]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import demo.images
 from clawbench.rehearsal import plugin
 from clawbench.rehearsal.claws import NAMES
 from clawbench.rehearsal.fates import fate_of, patch_of
 from clawbench.rehearsal.ledger import Ledger
 from clawbench.rehearsal.rows import instances, write_rows
+from records.case import folder_name
 from records.run import RunDirectory
 
 RUN_ID = "rehearsal"
@@ -111,17 +113,30 @@ def rehearsed(folder: Path, count: int, workers: int, *, seed: int, breaks: floa
     )
 
 
-def with_containers(folder: Path, case_ids: Sequence[str], arguments: Sequence[str]) -> Stage:
-    """A run with real containers, in which every case must be resolved.
+def with_containers(folder: Path, claw: str, samples: int, workers: int) -> Stage:
+    """A run of a claw over the embedded tasks with real containers, in which every case must be resolved.
 
     Args:
-        folder: empty.
-        case_ids: of the cases that the arguments mean.
-        arguments: of pytest.
+        folder: empty, with a short path.
+        claw: installed.
+        samples: of each of the ten tasks.
+        workers: `-n`.
     """
     (folder / "artifacts").mkdir()
-    expected = {name: Expected("resolved", None) for name in case_ids}
-    return Stage(folder, tuple(arguments), _environment(folder), expected)
+    case_ids = [
+        f"{claw}-{folder_name(instance_id, number)}"
+        for instance_id in demo.images.embedded_ids()
+        for number in range(1, samples + 1)
+    ]
+    return Stage(
+        folder,
+        (
+            *("-n", str(workers), "-m", "demo", "-k", claw, "--model", "scripted:oracle"),
+            *("--samples", str(samples), "-p", "no:hypothesispytest", "--skip-checks"),
+        ),
+        _environment(folder),
+        {name: Expected("resolved", None) for name in case_ids},
+    )
 
 
 def _environment(folder: Path) -> dict[str, str]:
