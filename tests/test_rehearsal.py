@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from clawbench.progress import Progress
 from clawbench.rehearsal import checks
 from clawbench.rehearsal.stage import Stage, rehearsed
+from clawbench.session import ROOT
 
 AFTER_THE_VERDICT = """
 import os, signal
@@ -117,6 +119,21 @@ def test_a_report_that_was_written_in_part_is_told_of(tmp_path: Path) -> None:
     assert code == 1
     assert "the reports could not be written: report.json is not whole" in said
     assert "Traceback" not in said
+
+
+def test_a_run_loses_nothing_whatever_is_thrown_at_it() -> None:
+    """The rehearsal of `make rehearse`, made small; the seed is in what it says."""
+    asked = ["--cases", "40", "-n", "2", "--acts", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "clawbench.rehearsal", *asked],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "complete after" in done.stdout
 
 
 def test_no_case_ends_by_what_only_shows_it(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from random import Random
 from clawbench.rehearsal.command import Command
 from clawbench.rehearsal.stage import Stage
 from clawbench.run_manifest import ROOT
+from records.case import REQUESTS
 from records.run import RunDirectory
 
 Undo = Callable[[], None]
@@ -120,8 +121,12 @@ def tear(run: RunDirectory, draw: Random) -> list[str]:
     predictions = [*run.path.glob("predictions*.jsonl"), *run.path.glob("*/predictions*.jsonl")]
     derived = sorted([run.path / "state.jsonl", *predictions])
     torn = draw.sample(derived, min(len(derived), 2))
-    for name in ("metadata.json", "export.json", "git.patch", "case.json", "requests.jsonl"):
+    for name in ("metadata.json", "export.json", "git.patch", REQUESTS):
         found = sorted(run.path.glob(f"*/*/{name}"))
+        if (
+            name == REQUESTS
+        ):  # of a case that has ended it can't be made again: that is for `clawbench verify` to tell
+            found = [path for path in found if not path.with_name("metadata.json").exists()]
         torn += [draw.choice(found)] if found else []
     for path in torn:
         with suppress(FileNotFoundError):
