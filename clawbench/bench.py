@@ -113,6 +113,11 @@ class Bench:
             raise RuntimeError("the gateway is off, and was asked for")
         return GatewayClient(self.control)
 
+    def require_gateway(self) -> None:
+        """See that a case can begin, before its image is made for nothing (raises NotBegunError)."""
+        if self.control is not None and not self.gateway.answers():
+            raise NotBegunError("not begun: the run's gateway is gone. The same command goes on")
+
     def require_money(self) -> None:
         """See that a case can begin (raises NotBegunError, and GatewayError where the gateway is gone)."""
         limits = (self.settings.spend_limit, self.settings.case_spend_limit)

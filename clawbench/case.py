@@ -151,6 +151,7 @@ class Case:
             self.seconds = dict((self.folder.export() or {})["seconds"])
             self.note("begun", kept="export")
             return
+        self.bench.require_gateway()
         self.bench.require_money()
         # first the journal: of what is removed now, it knows why
         self.note("begun", attempt=self.folder.attempt + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 
 from clawbench.progress import Progress
 from clawbench.rehearsal import checks
+from clawbench.rehearsal.command import started
 from clawbench.rehearsal.stage import Stage, rehearsed
-from clawbench.session import ROOT
+from clawbench.run_manifest import ROOT
 
 AFTER_THE_VERDICT = """
 import os, signal
@@ -119,6 +121,24 @@ def test_a_report_that_was_written_in_part_is_told_of(tmp_path: Path) -> None:
     assert code == 1
     assert "the reports could not be written: report.json is not whole" in said
     assert "Traceback" not in said
+
+
+def test_no_case_begins_without_the_gateway(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 100, 1, seed=0, breaks=0.0)
+    with started(stage.command(), stage.environment, stage.output, stage.ended) as command:
+        while not stage.ended() and command.process.poll() is None:
+            time.sleep(0.01)
+        (gateway,) = command.of_kind("gateway")
+        command.kill(gateway)
+        assert command.process.wait() == 1
+    said = stage.output.read_text()
+    assert "not begun: the run's gateway is gone. The same command goes on" in said
+    events = [entry.event for entry in stage.run.journal.read().entries]
+    assert events.count("errored") <= 1
+    assert events.count("begun") <= events.count("finished") + 1
+    _, said = run(stage)
+    assert "error in" not in said
+    checks.whole(stage)
 
 
 def test_a_run_loses_nothing_whatever_is_thrown_at_it() -> None:
