@@ -34,7 +34,7 @@ lint: venv ## ruff, mypy, import-linter
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-bench: ## history preparation, seconds per case, export time, collection, resuming, the gateway, claws
+bench: ## history preparation, seconds per case, cases an hour, export time, collection, resuming, the gateway, claws
 	@scripts/setup.sh docker venv
 	@.venv/bin/python -m clawbench.benchmarks
 

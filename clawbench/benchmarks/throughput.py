@@ -1,9 +1,9 @@
 """Cases an hour with the scripted model, against the floor of the containers that they need.
 
-Both do the embedded tasks, so many times each, on the same machine and with as many agents and evaluations at
-once. The suite does it as users do, with pytest and its workers. The floor starts and removes the same containers,
-runs the claw's command in the one and the evaluation's script on the claw's patch in the other; it looks for no
-image, exports nothing, judges nothing and writes nothing down. Images are prepared for both.
+Both do the ten embedded tasks, on the same machine and with as many agents and evaluations at once. The suite
+does it as users do, with pytest and its workers. The floor starts and removes the same containers, runs the claw's
+command in the one and the evaluation's script on the claw's patch in the other; it looks for no image, exports
+nothing, judges nothing and writes nothing down. The images are there for both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from workspace.prepare import WORKDIR
 from workspace.throwaway import put_files
 
 AGENTS = EVALUATIONS = 2
-SAMPLES = 1
 MODEL = "scripted:oracle"
 
 
@@ -56,9 +55,9 @@ def run(client: docker.DockerClient, say: Callable[[str], None]) -> Table:  # no
         return table
     with tempfile.TemporaryDirectory(prefix="clawbench-benchmark-") as name:
         folder = Path(name)
-        _suite(folder, claw, "warm", 1)
+        _suite(folder, claw, "warm")
         say(f"{claw}, by the suite")
-        whole, run_directory = _suite(folder, claw, "throughput", SAMPLES)
+        whole, run_directory = _suite(folder, claw, "throughput")
         folders = run_directory.cases()
         at_work = _first_to_last(run_directory)
         say(f"{claw}, its containers alone")
@@ -74,14 +73,14 @@ def run(client: docker.DockerClient, say: Callable[[str], None]) -> Table:  # no
     return table
 
 
-def _suite(folder: Path, claw: str, run_id: str, samples: int) -> tuple[float, RunDirectory]:
+def _suite(folder: Path, claw: str, run_id: str) -> tuple[float, RunDirectory]:
     """A run of the embedded set; returns the command's seconds.
 
     Raises:
         RuntimeError: a case was not resolved.
     """
     words = ["-n", str(AGENTS), f"--eval-slots={EVALUATIONS}", "-m", "demo", "-k", claw, "--model", MODEL]
-    places = [f"--artifacts={folder}", f"--run-id={run_id}", f"--samples={samples}"]
+    places = [f"--artifacts={folder}", f"--run-id={run_id}"]
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *places],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ class GoldCheck:
         known = marks.find(environment) if self._bench.settings.resume else None
         if known is None or (self._empty and known.judged.empty is Verdict.NOT_JUDGED):
             image = case.prepared.evaluation
-            with self._bench.evaluations.turn(partial(case.phase, "waiting", "waiting for an evaluation slot")):
+            with case.evaluating("judging"):
                 judged = judge_both(
                     case.instance,
                     client=self._bench.client,
