@@ -140,20 +140,23 @@ def test_a_registry_that_throttles_is_left_alone_until_it_goes_on(world: Registr
 
 
 @pytest.mark.parametrize(
-    ("header", "value"),
+    ("header", "kind"),
     [
-        ("Retry-After", "100"),
-        ("Retry-After", formatdate(time.time() + 100, usegmt=True)),
-        ("X-Retry-After", str(int(time.time()) + 100)),
-        ("RateLimit-Reset", "100"),
-        ("X-RateLimit-Reset", str(int(time.time()) + 100)),
+        ("Retry-After", "seconds"),
+        ("Retry-After", "date"),
+        ("X-Retry-After", "moment"),
+        ("RateLimit-Reset", "seconds"),
+        ("X-RateLimit-Reset", "moment"),
     ],
 )
-def test_a_reset_may_be_told_in_several_ways(world: Registry, header: str, value: str) -> None:
+def test_a_reset_may_be_told_in_several_ways(world: Registry, header: str, kind: str) -> None:
+    before = int(time.time())
+    reset = before + 1000
+    value = {"seconds": "1000", "moment": str(reset), "date": formatdate(reset, usegmt=True)}[kind]
     world.fault = refusing(429, **{header: value})
     until = throttle_of(world.name("any"), "toomanyrequests").until
     assert until is not None
-    assert 0 < until - time.time() <= 105
+    assert reset <= until <= reset + time.time() - before + 1
 
 
 def test_a_registry_that_wants_too_long_a_wait_is_an_error_with_the_time(world: Registry, pulls: Pulls) -> None:
@@ -166,7 +169,7 @@ def test_the_time_may_be_in_the_words_alone() -> None:
     before = time.time()
     throttle = throttle_of("127.0.0.1:9/x", "toomanyrequests: retry-after: 1m30.5s, allowed: 44000/minute")
     assert throttle.until is not None
-    assert 90 <= throttle.until - before < 95
+    assert 90 <= throttle.until - before <= 91 + time.time() - before
     assert throttle_of("127.0.0.1:9/x", "toomanyrequests: no more") == throttle_of("127.0.0.1:9/x", "")
 
 
