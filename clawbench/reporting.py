@@ -109,13 +109,16 @@ def amend_crash(case: Case, report: pytest.TestReport, *, is_told: bool) -> None
     Args:
         case: that the worker was at.
         report: of the worker's death.
-        is_told: whether the case's own report had arrived before.
+        is_told: whether what became of the case had been reported before.
     """
+    report.user_properties[:] = properties(case)
+    if is_told:
+        report.when, report.outcome, report.longrepr = "teardown", "passed", None
+        return
     if case.is_finished:  # the verdict was written down, and stands
-        report.when = "teardown" if is_told else "call"
-        report.outcome = "passed" if is_told or case.is_resolved else "failed"
-        report.longrepr = None if report.outcome == "passed" else explanation(case)
-        report.user_properties[:] = properties(case)
+        report.when = "call"
+        report.outcome = "passed" if case.is_resolved else "failed"
+        report.longrepr = None if case.is_resolved else explanation(case)
         return
     why = "its worker process died; run the same command again"
     report.when = "setup"

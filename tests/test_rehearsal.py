@@ -50,9 +50,10 @@ def run(stage: Stage, *arguments: str, **extra: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_a_worker_that_dies_after_the_verdict_takes_it_not_along(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hook", ["pytest_runtest_teardown(item)", "pytest_runtest_logfinish(nodeid)"])
+def test_a_worker_that_dies_after_the_verdict_takes_it_not_along(tmp_path: Path, hook: str) -> None:
     stage = rehearsed(tmp_path, 10, 2, seed=0, breaks=0.0)
-    (tmp_path / "deadly.py").write_text(AFTER_THE_VERDICT)
+    (tmp_path / "deadly.py").write_text(AFTER_THE_VERDICT.replace("pytest_runtest_teardown(item)", hook))
     code, said = run(stage, "-p", "deadly", PYTHONPATH=str(tmp_path), MARK=str(tmp_path / "mark"))
     assert "node down" in said
     assert code == 1, said

@@ -163,9 +163,10 @@ def _work(stage: Stage) -> Iterator[str]:
 
 
 def _leftovers(stage: Stage) -> Iterator[str]:
-    """Nothing that was of use only for a moment is there."""
-    for path in stage.run.path.rglob(".*"):
-        if not path.name.endswith(".lock") and path.name != ".lock":
+    """Nothing that was of use only for a moment is there; what a claw left in its session is its own."""
+    run = stage.run.path
+    for path in (*run.glob(".*"), *run.glob("*/.*"), *run.glob("*/*/.*")):
+        if not path.name.endswith(".lock"):
             yield f"left behind: {path.relative_to(stage.run.path)}"
 
 

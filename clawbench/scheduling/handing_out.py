@@ -33,14 +33,16 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
 
     collection: list[str] | None
 
-    def __init__(self, config: pytest.Config, log: Any, put_back: Callable[[str], bool], attempts: int) -> None:
+    def __init__(
+        self, config: pytest.Config, log: Any, put_back: Callable[[str], bool | None], attempts: int
+    ) -> None:
         """Nothing is handed out before `schedule`.
 
         Args:
             config: the controller's.
             log: of pytest-xdist.
             put_back: told the test id of each case whose worker died, once its process is gone; whether the case
-                is to be run again.
+                is to be run again, or None where all of it was reported before.
             attempts: that a case has.
         """
         super().__init__(config, log)
@@ -92,10 +94,10 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         if not died:
             return test_id
         _wait_for_end(node.gateway._rinfo().pid)
-        if not self._put_back(test_id):
-            return test_id
-        self.mark_test_pending(test_id)
-        return None
+        again = self._put_back(test_id)
+        if again:
+            self.mark_test_pending(test_id)
+        return test_id if again is False else None
 
     def _count_death(self) -> None:
         self._deaths += 1

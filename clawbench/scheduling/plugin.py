@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from xdist.scheduler import Scheduling
     from xdist.workermanage import WorkerController
 
-_TOLD = pytest.StashKey[set[str]]()
-"""The cases that a worker has reported."""
+_TOLD = pytest.StashKey[dict[str, bool]]()
+"""The cases that a worker has reported, and whether it came to the end of that."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -28,8 +28,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
         return None
     from clawbench.scheduling.handing_out import OneAtATime  # noqa: PLC0415 - nobody else needs pytest-xdist
 
-    def put_back(test_id: str) -> bool:
-        name = case_of(test_id)
+    def put_back(test_id: str) -> bool | None:
+        name, told = case_of(test_id), config.stash.get(_TOLD, {})
+        if test_id in told:  # what a worker reports has come to its last attempt
+            return None if told[test_id] else False
         return name is not None and attempts.is_run_again_elsewhere(bench, name)
 
     return OneAtATime(config, log, put_back, attempts=bench.settings.infra_retries + 1)
@@ -58,7 +60,7 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Sch
     """A worker died at a case, and it is not run again: an error, never the claw's failure."""
     found = case_of(crashitem)
     if found is not None:
-        is_told = crashitem in sched.config.stash.get(_TOLD, set())
+        is_told = crashitem in sched.config.stash.get(_TOLD, {})
         reporting.amend_crash(Case(sched.config.stash[BENCH], found), report, is_told=is_told)
 
 
@@ -66,5 +68,5 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Sch
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Remember what has been told of: a worker may die after it."""
     node: WorkerController | None = getattr(report, "node", None)
-    if node is not None and report.when == "call":
-        node.config.stash.setdefault(_TOLD, set()).add(report.nodeid)
+    if node is not None and (report.when != "setup" or report.failed):
+        node.config.stash.setdefault(_TOLD, {})[report.nodeid] = report.when == "teardown"
