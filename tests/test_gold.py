@@ -89,6 +89,7 @@ def test_a_mark_is_of_its_environment_alone(tmp_path: Path) -> None:
     assert marks.find(here) is None, "a damaged one is none"
     assert Judged(Verdict.RESOLVED, Verdict.RESOLVED).problems == ("an empty patch is resolved",)
     assert Judged(Verdict.RESOLVED).problems == ()
+    assert Judged(Verdict.RESOLVED, Verdict.APPLY_FAILED).problems == (), "no GNU patch in the image"
 
 
 @pytest.mark.docker

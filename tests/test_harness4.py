@@ -123,6 +123,11 @@ class TestJudge:
         assert judgement.verdict is Verdict.UNRESOLVED
         assert set(judgement.failing_tests) == set(row.FAIL_TO_PASS)
 
+    def test_an_empty_patch_is_judged_by_its_tests(self, verdict_on, row) -> None:
+        judgement = verdict_on("")
+        assert judgement.verdict is Verdict.UNRESOLVED
+        assert set(judgement.failing_tests) == set(row.FAIL_TO_PASS)
+
     def test_garbage_is_apply_failed_with_the_reason(self, verdict_on) -> None:
         judgement = verdict_on("this is no patch\n")
         assert judgement.verdict is Verdict.APPLY_FAILED

@@ -40,7 +40,9 @@ class Judged:
             more = f" and {len(self.failing_tests) - _SHOWN} more" if len(self.failing_tests) > _SHOWN else ""
             why = f" ({tests}{more})" if tests else f" ({self.detail})" if self.detail else ""
             yield f"the gold patch is {self.gold}{why}"
-        if self.empty not in (Verdict.UNRESOLVED, Verdict.NOT_JUDGED):
+        # git refuses an empty patch, and an image without GNU patch has nothing else to apply it with: all the
+        # same it did not resolve
+        if self.empty is Verdict.RESOLVED:
             yield f"an empty patch is {self.empty}"
 
 
