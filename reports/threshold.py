@@ -8,6 +8,7 @@ failed by one broken case of many that has no say in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -69,12 +70,11 @@ def parse_rate(text: str) -> Fraction:
     Raises:
         ValueError: it is neither; the message says how to write it.
     """
-    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
-    try:
-        rate = Fraction(number) / (100 if percent else 1)
-    except (ValueError, ZeroDivisionError):
-        rate = Fraction(-1)
-    if not 0 <= rate <= 1 or "/" in number:
+    number, percent = text.strip().removesuffix("%").rstrip(), text.strip().endswith("%")
+    # no exponent: the fraction of a large one is as long as it says
+    is_number = re.fullmatch(r"\d{1,20}(\.\d{0,20})?|\.\d{1,20}", number, re.ASCII) is not None
+    rate = Fraction(number) / (100 if percent else 1) if is_number else Fraction(-1)
+    if not 0 <= rate <= 1:
         hint = f", {number}% perhaps" if not percent and 1 < rate <= 100 else ""
         raise ValueError(
             f"--min-pass-rate {text}: write a share from 0 to 1 or a percentage, as in 0.4 or 40%{hint}"

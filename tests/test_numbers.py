@@ -150,7 +150,8 @@ def test_a_rate_is_a_share_or_a_percentage(text: str, rate: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "%", "40", "1.01", "101%", "-1%", "nan", "inf", "1/2", "half", "0,4", "4 0%"]
+    "text",
+    ["", "%", "40", "1.01", "101%", "-1%", "nan", "inf", "1/2", "half", "0,4", "4 0%", "1e9999999", "1e-9999999"],
 )
 def test_what_is_no_rate_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write a share from 0 to 1 or a percentage"):
