@@ -125,6 +125,15 @@ def test_an_image_that_the_suite_did_not_pull_is_never_removed(world: Registry, 
     assert world.client.images.get(foreign).id == world.client.images.get(other).id
 
 
+def test_what_a_power_cut_tore_is_not_known_to_be_ours(house: House) -> None:
+    note = next(path for path in house.home.rglob("own-images/*/*.json") if house.names[1] in path.read_text())
+    note.write_text("")
+    ours = {image.name for image in house.inventory.images()}
+    assert len(ours) == 7
+    assert house.tidy("prune", [1, 1, 1, None]) == "012-"
+    assert not note.exists()
+
+
 def test_an_image_in_use_is_not_removed(world: Registry, house: House) -> None:
     container = world.client.containers.create(house.made[0], ["none"])
     try:

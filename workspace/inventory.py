@@ -79,6 +79,9 @@ class Inventory:
                 image = OwnImage(**json.loads(path.read_text()))
             except FileNotFoundError:
                 continue  # another run removes it at this moment
+            except (ValueError, TypeError):
+                path.unlink(missing_ok=True)  # a power cut tore it: what is not known to be ours is not ours
+                continue
             if self._id_of(image.name) == image.image_id:
                 found.append(image)
             else:
