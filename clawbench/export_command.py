@@ -56,7 +56,7 @@ def export_run(
         except SubmissionError as error:
             problems.append(str(error))
     if problems:
-        raise SubmissionError("\n".join(problems))
+        raise SubmissionError("\n".join(dict.fromkeys(problems)))  # what all claws lack is told once
     for one in submissions:
         target_of(one, to, name)  # all of them, or none
     _require_soundness(run)

@@ -141,6 +141,13 @@ def test_what_was_changed_afterwards_is_not_handed_out(tmp_path: Path) -> None:
     assert not (tmp_path / "to").exists()
 
 
+def test_what_is_wrong_for_all_claws_is_told_once(tmp_path: Path) -> None:
+    run = demo_run(tmp_path, Outcome.RESOLVED)
+    made_up_case(run, PlannedCase("hermes", IDS[0]))
+    _, said = export(run, tmp_path / "to", "--split=lite")
+    assert said.count("--split lite: there are") == 1
+
+
 def test_nothing_is_ever_written_over(tmp_path: Path) -> None:
     run = demo_run(tmp_path, Outcome.RESOLVED)
     assert export(run, tmp_path / "to", "--subset", "--name=mine")[0] == 0
