@@ -24,6 +24,7 @@ from records.run import RunDirectory
 
 LATEST = 5
 """Errors that are told of."""
+_OUTCOMES = tuple(Outcome)
 
 
 @dataclass(frozen=True)
@@ -174,10 +175,10 @@ class Looker:
         if held is not None and held[0] == mark:
             return held[1]
         metadata = folder.metadata()
-        if metadata is None:
+        if metadata is None or metadata["outcome"] not in _OUTCOMES:
             return None
         told = {"contender": folder.claw, "detail": "", "finished": "", **metadata}
-        facts = {name: told[name] for name in ("outcome", "contender", "detail", "finished")}
+        facts = {name: str(told[name]) for name in ("outcome", "contender", "detail", "finished")}
         self._known[str(path)] = (mark, facts)
         return facts
 

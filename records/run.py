@@ -37,6 +37,7 @@ _OF_EVERY_COMMAND = {
     "summary.json",
 }
 """What a run's folder holds before anything has been run in it."""
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 class RunError(ValueError):
@@ -58,7 +59,7 @@ class RunDirectory:
         Raises:
             RunError: the id is no name for a folder and a Docker label.
         """
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", run_id):
+        if not _RUN_ID.fullmatch(run_id):
             raise RunError(
                 f"--run-id {run_id!r}: use letters, digits, '.', '_' and '-', beginning with a letter or digit, "
                 "120 at the most"
@@ -73,10 +74,13 @@ class RunDirectory:
             RunError: there is none.
         """
         folder = Path(run)
+        if not (folder / "manifest.json").is_file() and _RUN_ID.fullmatch(run):
+            folder = artifacts / run
         if not (folder / "manifest.json").is_file():
-            folder = cls.named(artifacts, run).path
-        if not (folder / "manifest.json").is_file():
-            raise RunError(f"there is no run {run}: neither {run} nor {folder} holds a run's manifest.json")
+            raise RunError(
+                f"there is no run {run}: neither a folder of that name nor one in {artifacts} holds a run's "
+                "manifest.json; `clawbench runs` lists what there is"
+            )
         return cls(folder.resolve())
 
     @property
@@ -208,6 +212,8 @@ class RunDirectory:
             found = json.loads(self.manifest_path.read_bytes())
             if not all(isinstance(found[name], dict) for name in ("settings", "claws")):
                 raise TypeError("claws and settings must be mappings")
+            if not all(isinstance(found.get(name) or {}, dict) for name in ("limits", "rows", "gold")):
+                raise TypeError("limits, rows and gold must be mappings where they are there")
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{self.manifest_path} is not a manifest ({error}); take another --run-id") from error
         return dict(found)

@@ -250,3 +250,31 @@ def test_runs_that_can_not_be_read_are_listed_as_such(run: RunDirectory) -> None
     assert "unreadable" in done.stdout
     assert "acme/big" in done.stdout
     assert "no run is in" in CliRunner().invoke(app, ["runs", "--artifacts", str(run.path)]).stdout
+
+
+@pytest.mark.parametrize("damage", [{"outcome": 7}, {"outcome": "won"}, {"contender": None}])
+def test_an_outcome_that_is_none_is_not_counted(run: RunDirectory, damage: dict[str, Any]) -> None:
+    run.plan.add([asked(1), asked(2)])
+    finish(run, asked(1))
+    finish(run, asked(2))
+    path = run.case(*asked(1)).path / "metadata.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    status = Looker(run).look()
+    assert status.done == (2 if "contender" in damage else 1)
+    done = CliRunner().invoke(app, ["status", str(run.path)])
+    assert done.exit_code == 0, done.exception
+
+
+def test_a_manifest_whose_parts_are_none_is_refused_in_words(run: RunDirectory) -> None:
+    run.manifest_path.write_text(json.dumps({**MANIFEST, "limits": 7}))
+    done = CliRunner().invoke(app, ["status", str(run.path)])
+    assert done.exit_code == 2
+    assert "is not a manifest" in done.stdout
+
+
+def test_who_names_no_run_is_told_so_and_of_no_option(run: RunDirectory) -> None:
+    for name in ("../elsewhere", "/etc", ""):
+        done = CliRunner().invoke(app, ["status", name, "--artifacts", str(run.path.parent)])
+        assert done.exit_code == 2
+        assert "there is no run" in done.stdout
+        assert "--run-id" not in done.stdout

@@ -207,6 +207,11 @@ def no_digests(run: RunDirectory) -> str:
     return "files.json is not there, or not whole"
 
 
+def digests_that_are_none(run: RunDirectory) -> str:
+    (resolved(run).path / "files.json").write_text("[]")
+    return "files.json is not there, or not whole"
+
+
 def nonsense(run: RunDirectory) -> str:
     edit(resolved(run).path / "metadata.json", lambda held: held.update(verdict=["resolved"]))
     return "what it says can't be understood"
@@ -252,6 +257,14 @@ def a_line_of_the_journal_less(run: RunDirectory) -> str:
     lines = run.journal.path.read_text().splitlines(keepends=True)
     run.journal.path.write_text("".join(lines[:9] + lines[10:]))
     return "state.jsonl: something before line 10 was removed"
+
+
+def a_journal_without_its_chain(run: RunDirectory) -> str:
+    rows = [json.loads(line) for line in run.journal.path.read_text().splitlines()]
+    lines = [json.dumps({name: value for name, value in row.items() if name != "prev"}) for row in rows]
+    run.journal.path.write_text("\n".join(lines) + "\n")
+    assert len([fault for fault in verify_run(run).faults if fault.where == "state.jsonl"]) == 1
+    return f"{len(rows)} lines have no digest of the one before (1, 2, "
 
 
 def no_journal(run: RunDirectory) -> str:
@@ -301,6 +314,7 @@ ATTACKS = [
     no_log,
     one_more_file,
     no_digests,
+    digests_that_are_none,
     nonsense,
     another_manifest,
     a_case_taken_out_whole,
@@ -308,6 +322,7 @@ ATTACKS = [
     no_plan,
     a_line_of_the_journal_less,
     no_journal,
+    a_journal_without_its_chain,
     a_journal_that_ends_early,
     another_prediction,
     a_prediction_less,

@@ -80,8 +80,10 @@ class CaseCheck:
         path = self._folder.path / FILES
         try:
             text = path.read_bytes()
-            listed: dict[str, Any] = json.loads(text)
+            listed = json.loads(text)
         except (FileNotFoundError, ValueError):
+            listed = None
+        if not isinstance(listed, dict):
             self._blame(f"{FILES} is not there, or not whole")
             return
         if sha256(text).hexdigest() != metadata.get("files_sha256"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
@@ -22,6 +22,8 @@ from records.run import RunDirectory
 
 _KNOWN = {"manifest.json", "plan.json", "state.jsonl", NAME, *REPORTS, "gateway.log", "checks", "gold", EARLIER}
 """What a run's folder holds beside the claws' folders and what is hidden."""
+_SHOWN = 10
+"""Lines of the journal that are named."""
 
 
 def verify_run(run: RunDirectory) -> Verification:
@@ -59,10 +61,14 @@ def _planned(found: Verification, run: RunDirectory, journal: Reading) -> set[Pl
 def _check_journal(found: Verification, run: RunDirectory, journal: Reading) -> None:
     if not journal.entries:
         found.blame("state.jsonl", "there is no journal", COPY)
-    for number in journal.unchained:
+    unlinked = [entry.number for entry in journal.entries if "prev" not in entry.facts]
+    if unlinked:
+        what = f"{len(unlinked):,} lines have no digest of the one before ({_first(unlinked)})"
+        found.blame("state.jsonl", f"{what}: a version that wrote none made them, or it was taken out", COPY)
+    for number in sorted({*journal.unchained} - {*unlinked}):
         found.blame("state.jsonl", f"something before line {number} was removed, put in or changed", COPY)
     if journal.torn:
-        numbers = ", ".join(map(str, journal.torn[:10]))
+        numbers = _first(journal.torn)
         found.notes.append(f"state.jsonl: {len(journal.torn):,} torn lines are left out ({numbers})")
     for path, event in ((run.manifest_path, "manifest"), (run.plan.path, "planned")):
         vouched = [entry.facts.get("sha256") for entry in journal.of_run(event)]
@@ -72,6 +78,10 @@ def _check_journal(found: Verification, run: RunDirectory, journal: Reading) -> 
         allowed = vouched[-1:] if _went_on(journal, event) else vouched[-2:]
         if _digest(path) not in allowed:
             found.blame(path.name, "it is not what the journal vouches for", COPY)
+
+
+def _first(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
 
 
 def _went_on(journal: Reading, event: str) -> bool:
