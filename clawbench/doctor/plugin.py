@@ -78,7 +78,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     for line in [_summary_of(asked), "", *table_lines(findings, max(WIDTH, terminal.fullwidth)), ""]:
         terminal.line(line)
     counts = Counter(finding.state for finding in findings)
-    told = f"{counts[State.FAULT]} faults, {counts[State.WARNING]} warnings"
+    told = ", ".join(
+        f"{counts[state]} {word}{'s' * (counts[state] != 1)}"
+        for state, word in ((State.FAULT, "fault"), (State.WARNING, "warning"))
+    )
     terminal.line(f"{told}: the run would not begin" if counts[State.FAULT] else f"{told}: the run can begin")
     session.testsfailed = counts[State.FAULT]
     return True
