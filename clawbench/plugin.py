@@ -29,7 +29,7 @@ from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
 from gateway.client import GatewayError
 from records.plan import PlanError, PlannedCase
-from records.run import RunError
+from records.run import RunDirectory, RunError
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -125,8 +125,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         raise pytest.UsageError(
             "no claw is installed: run `clawbench install nanobot`; `clawbench claws` lists all"
         )
+    settings, choice = config.stash[_ASKED]
     try:
-        opened, swept = Session.open(*config.stash[_ASKED], claws)
+        if gold.is_meant(config):
+            gold.require_own_run(RunDirectory.named(settings.artifacts, settings.run_id))
+        opened, swept = Session.open(settings, choice, claws)
     except (WorkspaceError, RunError, GatewayError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = opened

@@ -122,6 +122,11 @@ def test_what_is_broken_is_found_once_and_told_by_every_run(tmp_path: Path) -> N
 
     only = (f"--dataset={rows(tmp_path)}", "-k", BROKEN)
     run = run_bench(tmp_path / "runs", "run", *only, **variables)
+    before = (run.folder / "junit.xml").read_bytes()
+    code, output = gold(tmp_path, *options, "--run-id=run", **variables)
+    assert code == 2, output
+    assert "run run is of claws" in output
+    assert (run.folder / "junit.xml").read_bytes() == before
     assert run.outcomes() == {BROKEN: "unresolved"}, run.output
     assert run.counts == {"failed": 1}, "gold's own case is none of a run's"
     assert "WARNING: 1 of the selected instances are broken on this machine" in run.output

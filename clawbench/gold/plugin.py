@@ -22,6 +22,7 @@ from clawbench.reporting import INFRASTRUCTURE, told
 from clawbench.session import Session, bench_from
 from evaluation.lists import ListedInstance, by_id, listed_instances
 from evaluation.outcomes import Verdict
+from records.run import RunDirectory, RunError
 
 TESTS = "test_gold.py"
 PART = "gold"
@@ -32,6 +33,16 @@ _SHOWN = 10
 def is_meant(config: pytest.Config) -> bool:
     """Whether the command asks for gold's cases."""
     return bool(config.option.gold)
+
+
+def require_own_run(run: RunDirectory) -> None:
+    """Refuse the run id of a benchmark, whose reports this would take the place of.
+
+    Raises:
+        RunError: its run has cases of claws.
+    """
+    if run.plan.path.exists():
+        raise RunError(f"run {run.run_id} is of claws: give the check of its instances another --run-id, or none")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
