@@ -54,7 +54,9 @@ class Plan:
         except FileNotFoundError:
             return []
         except ValidationError as error:
-            raise PlanError(f"{self.path} is not a plan: {error.errors()[0]['msg']}") from error
+            raise PlanError(
+                f"{self.path} is not a plan: {error.errors()[0]['msg']}; take it from a copy, or another --run-id"
+            ) from error
         return sorted(
             PlannedCase(group.claw, instance_id, group.sample)
             for group in held.planned

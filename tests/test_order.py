@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from pathlib import Path
@@ -16,7 +17,7 @@ from clawbench.names import CaseName
 from clawbench.scheduling.order import Order
 from evaluation.lists import by_id, listed_instances
 from records.durations import Durations
-from records.run import RunDirectory
+from records.run import RunDirectory, RunError
 
 LISTED = [listed for listed in listed_instances() if not listed.embedded][::9]
 CLAWS = ("hermes", "nanobot", "openclaw")
@@ -66,13 +67,24 @@ def test_what_has_ended_is_first_and_what_broke_is_run_again_in_its_place(tmp_pa
     for claw, name, outcome in (
         ("nanobot", names[0], "unresolved"),
         ("nanobot", names[1], "infrastructure"),
-        ("nanobot", names[2], "of another version"),
+        ("nanobot", names[2], "run_budget"),
     ):
         run.finish(run.case(claw, name), {"outcome": outcome, "seconds": {}})
     order = Order.settle(run, Durations(tmp_path, "m"), resume=True)
     assert order.finished == {f"nanobot-{names[0]}"}
     assert arranged(order, items_of(names))[0] == f"nanobot-{names[0]}"
     assert Order.settle(run, Durations(tmp_path, "m"), resume=False).finished == frozenset()
+
+
+@pytest.mark.parametrize("outcome", ["won", 7, ["resolved"]])
+@pytest.mark.parametrize("resume", [True, False])
+def test_an_outcome_that_is_none_ends_the_command_in_words(tmp_path: Path, outcome: object, resume: bool) -> None:
+    run = RunDirectory(tmp_path / "run")
+    case = run.case("nanobot", LISTED[0].instance_id)
+    case.path.mkdir(parents=True)
+    (case.path / "metadata.json").write_text(json.dumps({"outcome": outcome, "seconds": {}}))
+    with pytest.raises(RunError, match="which this version does not know"):
+        Order.settle(run, Durations(tmp_path, "m"), resume=resume)
 
 
 @given(

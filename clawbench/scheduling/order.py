@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from clawbench.selection import name_of
 from evaluation.lists import ListedInstance, by_id
-from evaluation.outcomes import POLICY
+from evaluation.outcomes import POLICY, Outcome
 from records.durations import Durations
-from records.run import RunDirectory
+from records.run import RunDirectory, RunError
 
 
 class Order(BaseModel):
@@ -39,14 +39,18 @@ class Order(BaseModel):
             run: the run's folder.
             durations: of this machine.
             resume: whether the run's verdicts stay.
+
+        Raises:
+            RunError: a case has an outcome that is none.
         """
+        finished = _finished(run)
         known = by_id()
         seconds = {name: taken for name, taken in durations.by_instance().items() if name in known}
         by_set: dict[str, list[float]] = {}
         for name, taken in seconds.items():
             by_set.setdefault(known[name].set_name, []).append(taken)
         return cls(
-            finished=_finished(run) if resume else frozenset(),
+            finished=finished if resume else frozenset(),
             seconds=seconds,
             usual={name: median(taken) for name, taken in by_set.items()},
         )
@@ -68,14 +72,19 @@ class Order(BaseModel):
         items.sort(key=place)
 
 
-_KEPT = frozenset(outcome for outcome, policy in POLICY.items() if not policy.run_again)
+_KEPT = tuple(outcome for outcome, policy in POLICY.items() if not policy.run_again)
 
 
 def _finished(run: RunDirectory) -> frozenset[str]:
     """The cases whose verdicts a rerun only repeats."""
-    found = ((case, case.metadata()) for case in run.cases())
-    return frozenset(
-        f"{case.claw}-{case.path.name}"
-        for case, metadata in found
-        if metadata is not None and metadata["outcome"] in _KEPT
-    )
+    found = set()
+    for case in run.cases():
+        outcome = (case.metadata() or {}).get("outcome")
+        if outcome in _KEPT:
+            found.add(f"{case.claw}-{case.path.name}")
+        elif outcome not in (None, *Outcome):
+            raise RunError(
+                f"{case.path} has the outcome {outcome!r}, which this version does not know: go on by the version "
+                "that made it, or move the folder elsewhere, then run the same command again"
+            )
+    return frozenset(found)
