@@ -35,7 +35,7 @@ def test_asking_for_the_same_again_writes_nothing(tmp_path: Path) -> None:
 def test_what_is_no_plan_is_told_and_left_as_it_is(tmp_path: Path, text: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(text)
-    with pytest.raises(PlanError, match="is not a plan.*take it from a copy"):
+    with pytest.raises(PlanError, match=r"is not a plan.*take it from a copy"):
         RunDirectory(tmp_path).plan.add([ONE])
     assert path.read_text() == text
 
