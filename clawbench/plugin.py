@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -237,6 +238,9 @@ def pytest_runtest_makereport(
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     """Write the report files and how the run stands, or say why they could not be."""
     opened = session.config.stash.get(SESSION, None)
+    if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        # a second Ctrl-C while pytest was at the first one: it has not come to note it
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
     if opened is not None and not gold.is_meant(session.config):
         with _told(session, "the reports"):
             conclusion.conclude(session, opened.run, opened.selected)

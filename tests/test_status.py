@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -278,3 +279,23 @@ def test_who_names_no_run_is_told_so_and_of_no_option(run: RunDirectory) -> None
         assert done.exit_code == 2
         assert "there is no run" in done.stdout
         assert "--run-id" not in done.stdout
+
+
+def test_a_second_ctrl_c_does_not_hide_the_first(tmp_path: Path) -> None:
+    """While pytest is at the first one, before it has noted it."""
+    (tmp_path / "impatient.py").write_text(
+        "def pytest_runtest_call(item):\n    raise KeyboardInterrupt\n\n"
+        "def pytest_keyboard_interrupt(excinfo):\n    raise KeyboardInterrupt\n"
+    )
+    stage = rehearsed(tmp_path, 5, 1, seed=1, breaks=0.0)
+    path = f"{tmp_path}{os.pathsep}{stage.environment.get('PYTHONPATH', '')}"
+    done = subprocess.run(
+        [*stage.command(), "-n0", "-p", "impatient"],
+        cwd=ROOT,
+        env={**stage.environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0, done.stdout
+    assert Looker(stage.run).look().state == "interrupted", done.stdout + done.stderr
