@@ -30,8 +30,8 @@ _ADAPTERS: dict[str, type[Adapter] | None] = {
 CLAWS: tuple[str, ...] = tuple(_ADAPTERS)
 """The suite's own claws, in the order of reports and test ids."""
 
-_RESERVED = ("all", "and", "not", "or")
-"""Words that a command line means something else by."""
+_RESERVED = ("all", "and", "not", "or", "gold", "checks", "earlier_attempts")
+"""Words that a command line means something else by, and folders of a run that are no claw's."""
 
 _outside: dict[str, Adapter] = {}
 

@@ -94,7 +94,7 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[Planned
     """
     threshold = session.config.stash.get(_THRESHOLD, None)
     more: dict[str, Any] = {}
-    if threshold is not None:
+    if threshold is not None and session.exitstatus != pytest.ExitCode.USAGE_ERROR:  # else nothing was run
         threshold.judged = judge(run, asked, threshold.rate)
         session.exitstatus = threshold.exit_status(int(session.exitstatus))
         more["min_pass_rate"] = {

@@ -98,7 +98,7 @@ def numbers_of(run: RunDirectory) -> list[Numbers]:
         if metadata is None:
             continue
         ended.add(PlannedCase(case.claw, case.instance_id, case.sample))
-        name = names[case.claw] = metadata.get("contender", case.claw)
+        name = names[case.claw] = str(metadata.get("contender", case.claw))
         claw = found.setdefault(name, Numbers(case.claw, name))
         claw.cases.append(metadata)
         samples, policy = claw.results.setdefault(case.instance_id, []), POLICY[Outcome(metadata["outcome"])]

@@ -170,7 +170,10 @@ def gather(run: RunDirectory, claw: str, *, split: str | None, sample: int, subs
         raise SubmissionError(
             "\n".join([f"run {run.run_id} is no submission of {claw} for {chosen.title}:", *problems])
         )
-    numbers = next(one for one in numbers_of(run) if one.claw == claw)
+    try:
+        numbers = next(one for one in numbers_of(run) if one.claw == claw)
+    except ValueError as error:  # of another claw's case
+        raise SubmissionError(f"run {run.run_id} has a case with an outcome that there is not: {error}") from error
     return Submission(run, claw, chosen, sample, cases, numbers, manifest)
 
 
@@ -222,23 +225,32 @@ def _finished(run: RunDirectory, asked: Iterable[PlannedCase]) -> tuple[list[Fin
             begun = folder.path.exists()
             lacking.setdefault("begun, and without a verdict" if begun else "not run", []).append(shown)
             continue
+        if metadata["outcome"] not in list(Outcome):
+            lacking.setdefault("with an outcome that there is not", []).append(shown)
+            continue
         outcome = Outcome(metadata["outcome"])
         if not POLICY[outcome].counts:
             lacking.setdefault(f"ended by {outcome}: {POLICY[outcome].meaning}", []).append(shown)
             continue
-        fault = _fault(folder, outcome)
-        if fault:
-            lacking.setdefault(fault, []).append(shown)
+        manifest = _manifest_of(folder)
+        fault = "its manifest is gone, or not whole" if manifest is None else _fault(folder, outcome)
+        if manifest is None or fault:
+            lacking.setdefault(str(fault), []).append(shown)
             continue
-        manifest = json.loads((folder.path / "manifest.json").read_bytes())
         finished.append(Finished(folder, metadata, manifest))
     return finished, [_line(why, names) for why, names in lacking.items()]
 
 
+def _manifest_of(folder: CaseFolder) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder.path / "manifest.json").read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def _fault(folder: CaseFolder, outcome: Outcome) -> str | None:
     """What of a finished case is not there any more, or contradicts itself; None where it is whole."""
-    if not (folder.path / "manifest.json").is_file():
-        return "its manifest is gone"
     if folder.prediction() is None:
         return "its patch is not what was exported"
     evaluation = folder.path / "evaluation"

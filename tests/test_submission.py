@@ -304,6 +304,24 @@ def test_what_a_script_did_is_told_as_what_it_is(tmp_path: Path) -> None:
     assert "**This is no submission: no model was asked, `scripted:oracle` answered.**" in told
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("manifest.json", "{", "1 case its manifest is gone, or not whole"),
+        ("manifest.json", "[]", "1 case its manifest is gone, or not whole"),
+        ("metadata.json", '{"outcome": "splendid", "seconds": {}}', "1 case with an outcome that there is not"),
+        ("metadata.json", '{"outcome": ["resolved"], "seconds": {}}', "1 case with an outcome that there is not"),
+    ],
+)
+def test_records_that_are_no_records_are_told(tmp_path: Path, name: str, text: str, said: str) -> None:
+    run = demo_run(tmp_path, Outcome.RESOLVED, Outcome.RESOLVED)
+    (run.case("nanobot", IDS[0]).path / name).write_text(text)
+    code, output = export(run, tmp_path / "to", "--subset")
+    assert code != 0
+    assert said in output
+    assert not (tmp_path / "to").exists()
+
+
 # -- trajectories -------------------------------------------------------------------------------------
 
 
