@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from docker.errors import DockerException
 from filelock import FileLock
 
 import demo.images
@@ -33,6 +35,7 @@ from evaluation.rows import Taken, take_rows
 from gateway.client import Gateway, GatewayClient, GatewayError
 from records.plan import PlannedCase
 from records.run import RunDirectory, RunError
+from workspace.errors import WorkspaceError
 from workspace.owner import kept, sweep
 
 
@@ -224,16 +227,24 @@ class Session:
         try:
             if self.images is not None:
                 self.images.close()
-            if self._printer is not None:
-                self._printer.stop()
             if self._gateway is not None:
                 self._gateway.stop()
+            if self._printer is not None:
+                self._printer.stop()
+                _clear_after_workers()
             if self._is_new and self.run.remove_if_nothing_happened():
                 return
             for passing in (".progress", ".rows", ".slots", ".retries"):
                 shutil.rmtree(self.run.path / passing, ignore_errors=True)
         finally:
             self._lock.release()
+
+
+def _clear_after_workers() -> None:
+    """Remove what workers left: pytest-xdist kills those that take more than seconds to give things back."""
+    # an engine that is gone has nothing to be asked, and the next run sweeps
+    with suppress(DockerException, WorkspaceError, OSError), closing(connect()) as client:
+        sweep(client)
 
 
 def bench_from(handed_over: dict[str, str], worker: str) -> Bench:
