@@ -13,7 +13,7 @@ from random import Random
 from clawbench.rehearsal import checks, faults
 from clawbench.rehearsal.command import Command, Memory, started
 from clawbench.rehearsal.faults import Fault, LostError, Undo
-from clawbench.rehearsal.stage import LINES, Stage
+from clawbench.rehearsal.stage import Stage
 
 _AGAIN = 12
 """Commands without a fault after which a run that is not complete never will be."""
@@ -82,13 +82,13 @@ class Rehearsal:
             act: what is thrown at it.
             share: the part of what is left of the run that it may do before the last of them.
         """
-        left = len(self._stage.cases) * LINES - self._stage.lines()
+        left = len(self._stage.cases) - self._stage.ended()
         points = sorted(self._draw.randrange(max(1, int(left * share))) for _ in act)
         # what ends a command comes last
         ordered = sorted(act, key=lambda fault: fault.ends)
-        begin, undo = self._stage.lines(), list[Undo]()
+        begin, undo = self._stage.ended(), list[Undo]()
         with started(
-            self._stage.command(), self._stage.environment, self._stage.output, self._stage.lines
+            self._stage.command(), self._stage.environment, self._stage.output, self._stage.ended
         ) as command:
             try:
                 for fault, point in zip(ordered, points, strict=True):
@@ -131,9 +131,9 @@ class Rehearsal:
         self.report.thrown["torn"] += 1
         self._say(f"torn: {', '.join(torn)}")
 
-    def _wait(self, command: Command, lines: int) -> None:
-        """Until the run has come to a line of its journal, and for a moment more."""
-        while self._stage.lines() < lines and command.process.poll() is None:
+    def _wait(self, command: Command, cases: int) -> None:
+        """Until so many cases have ended, and for a moment more."""
+        while self._stage.ended() < cases and command.process.poll() is None:
             time.sleep(0.02)
         time.sleep(self._draw.random() / 4)
 
