@@ -123,10 +123,9 @@ def tear(run: RunDirectory, draw: Random) -> list[str]:
     torn = draw.sample(derived, min(len(derived), 2))
     for name in ("metadata.json", "export.json", "git.patch", REQUESTS):
         found = sorted(run.path.glob(f"*/*/{name}"))
-        if (
-            name == REQUESTS
-        ):  # of a case that has ended it can't be made again: that is for `clawbench verify` to tell
-            found = [path for path in found if not path.with_name("metadata.json").exists()]
+        if name == REQUESTS:
+            # once a case's export is there, nobody writes to it, and nobody can make it again
+            found = [path for path in found if not path.with_name("export.json").exists()]
         torn += [draw.choice(found)] if found else []
     for path in torn:
         with suppress(FileNotFoundError):
