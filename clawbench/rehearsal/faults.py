@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,6 +96,8 @@ def void(_: object) -> None:
 def _second_command(stage: Stage, command: Command, draw: Random) -> None:
     """The same command, while the first is at work: it must be refused."""
     del draw
+    while not command.of_kind("worker") and command.process.poll() is None:
+        time.sleep(0.05)  # before it has workers, it may be the one that is refused
     done = subprocess.run(
         stage.command(), cwd=ROOT, env=stage.environment, capture_output=True, text=True, check=False
     )
