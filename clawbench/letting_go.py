@@ -1,4 +1,4 @@
-"""The part of the pytest plugin that keeps memory flat: pytest holds every item and every report to the end.
+"""The part of the pytest plugin that keeps memory small: pytest holds every item and every report to the end.
 
 There may be thousands of cases, each with a row and a prompt that may be large.
 """

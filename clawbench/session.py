@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -224,20 +224,23 @@ class Session:
 
     def close(self) -> None:
         """Give everything back."""
-        try:
-            if self.images is not None:
-                self.images.close()
-            if self._gateway is not None:
-                self._gateway.stop()
+        with ExitStack() as stack:  # each is given back whatever the others raise, the last one here first
+            stack.callback(self._lock.release)
+            stack.callback(self._clear_folder)
             if self._printer is not None:
-                self._printer.stop()
-                _clear_after_workers()
-            if self._is_new and self.run.remove_if_nothing_happened():
-                return
-            for passing in (".progress", ".rows", ".slots", ".retries"):
-                shutil.rmtree(self.run.path / passing, ignore_errors=True)
-        finally:
-            self._lock.release()
+                stack.callback(_clear_after_workers)
+                stack.callback(self._printer.stop)
+            if self._gateway is not None:
+                stack.callback(self._gateway.stop)
+            if self.images is not None:
+                stack.callback(self.images.close)
+
+    def _clear_folder(self) -> None:
+        """Remove what is of no use once the command is over, and a run in which nothing happened."""
+        if self._is_new and self.run.remove_if_nothing_happened():
+            return
+        for passing in (".progress", ".rows", ".slots", ".retries"):
+            shutil.rmtree(self.run.path / passing, ignore_errors=True)
 
 
 def _clear_after_workers() -> None:
