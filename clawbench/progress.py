@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from workspace.owner import is_gone, this_process
+
 _FOLDER = ".progress"
 
 
@@ -29,10 +31,7 @@ class Saying:
 
 
 def sayings(run: Path) -> list[Saying]:
-    """What each worker of a run said last, by worker; those that do nothing are left out.
-
-    A worker that was killed has not taken its last word back.
-    """
+    """What each worker of a run said last, by worker; those that do nothing, or are no more, are left out."""
     found = [_read(path) for path in sorted((run / _FOLDER).glob("*.json"))]
     return [saying for saying in found if saying is not None and saying.doing]
 
@@ -40,6 +39,8 @@ def sayings(run: Path) -> list[Saying]:
 def _read(path: Path) -> Saying | None:
     try:
         row = json.loads(path.read_text())
+        if is_gone(str(row["owner"])):
+            return None  # killed: it has not taken its last word back
         return Saying(path.stem, str(row["case"]), str(row["doing"]), float(row["since"]))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None  # replaced at this moment; there is a next look
@@ -70,7 +71,7 @@ class Progress:
         self._said = bool(doing)
         if self._tell is not None and doing:
             self._tell(f"{case_id}: {doing}")
-        row = {"case": case_id, "doing": doing, "since": time.time()}
+        row = {"case": case_id, "doing": doing, "since": time.time(), "owner": this_process()}
         fresh = self._path.with_suffix(".new")
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +93,7 @@ class ProgressPrinter:
             every: seconds between two looks.
             remind: seconds after which a step under way is told again.
         """
-        self._folder = run / _FOLDER
+        self._run = run
         self._write = write
         self._every = every
         self._remind = remind
@@ -112,19 +113,16 @@ class ProgressPrinter:
 
     def _watch(self) -> None:
         while not self._stop.wait(self._every):
-            for path in sorted(self._folder.glob("*.json")):
-                self._look(path)
+            for saying in sayings(self._run):
+                self._look(saying)
 
-    def _look(self, path: Path) -> None:
-        saying = _read(path)
-        if saying is None:
-            return
-        case, doing, since = saying.case_id, saying.doing, saying.since
+    def _look(self, saying: Saying) -> None:
+        worker, case, doing = saying.worker, saying.case_id, saying.doing
         now = time.time()
-        before = self._told.get(path.stem, ("", "", 0.0))
-        if not doing or (before[:2] == (case, doing) and now - before[2] < self._remind):
+        before = self._told.get(worker, ("", "", 0.0))
+        if before[:2] == (case, doing) and now - before[2] < self._remind:
             return
-        self._told[path.stem] = (case, doing, now)
-        elapsed = now - since
+        self._told[worker] = (case, doing, now)
+        elapsed = now - saying.since
         late = f" ({elapsed:.0f} s)" if elapsed >= self._remind else ""
-        self._write(f"{path.stem} {case}: {doing}{late}")
+        self._write(f"{worker} {case}: {doing}{late}")

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from clawbench.accounts import Spent
-from clawbench.pace import ENDED, Rate, left_of, rate_of, seconds
+from clawbench.pace import Rate, left_of, rate_of, seconds
 from clawbench.progress import Saying, sayings
 from evaluation.outcomes import POLICY, Outcome
 from records.case import METADATA, CaseFolder, folder_name
@@ -135,7 +135,7 @@ class Looker:
         planned = set(run.plan.cases()) or set(metadata)
         outcomes = {case: Outcome(facts["outcome"]) for case, facts in metadata.items()}
         done = {case for case, outcome in outcomes.items() if not POLICY[outcome].run_again}
-        running = _running(at_work(sayings(run.path), journal), journal, now) if is_running else []
+        running = _running(sayings(run.path), journal, now) if is_running else []
         at_it = {one.case for one in running}
         broken = [case for case in outcomes.keys() - done if case_id(case) not in at_it]
         return RunStatus(
@@ -186,18 +186,6 @@ class Looker:
 def case_id(case: PlannedCase) -> str:
     """A case's id, as everywhere."""
     return f"{case.claw}-{folder_name(case.instance_id, case.sample)}"
-
-
-def at_work(said: Iterable[Saying], journal: Reading) -> list[Saying]:
-    """What is really being done: a worker that died at a case does not say any more that the case ended."""
-    last = {case_id(entry.case): entry for entry in journal.entries if entry.case is not None}
-    newest: dict[str, Saying] = {}
-    for one in sorted(said, key=lambda one: one.since):
-        entry = last.get(one.case_id)
-        # times in the journal are whole seconds
-        if entry is None or entry.event not in ENDED or seconds(entry.time) + 1 < one.since:
-            newest[one.case_id] = one
-    return sorted(newest.values(), key=lambda one: one.worker)
 
 
 def _running(said: Iterable[Saying], journal: Reading, now: float) -> list[Running]:

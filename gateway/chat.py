@@ -98,14 +98,15 @@ class ChatHandler:
         if not request.stream:
             response.content_length = sum(map(len, pieces))
         await response.prepare(http)
-        for piece in pieces:
-            await response.write(piece)
-            if request.stream:
+        for number, piece in enumerate(pieces):
+            if number and request.stream:
                 await asyncio.sleep(self._model.pace.between)
-        await response.write_eof()
+            await response.write(piece)
+        # counted before the connection ends: a claw may leave as soon as it has read the last event
         exchange.ending, exchange.replied = "ok" if reply.text or reply.call else "empty", True
         exchange.finish_reason = reply.finish_reason
         exchange.usage = usage_of("chat", wire.usage_body(usage))
+        await response.write_eof()
         self._case.record(exchange, body, headers=headers, chunks=pieces)
         return response
 

@@ -306,6 +306,22 @@ def test_client_that_leaves_a_slow_stream(serve: Callable[..., Path], client: Ga
     assert (counts.turns, counts.tokens.output) == (0, 0)
 
 
+def test_a_client_that_leaves_once_it_has_all_of_a_slow_stream_is_counted(
+    serve: Callable[..., Path], client: GatewayClient
+) -> None:
+    path = serve("slow", gold_patch=PATCH)
+    body = json.dumps({"model": "m", "messages": [user("x")], "stream": True, "tools": [EXEC]}).encode()
+    received = b""
+    with connect(path) as connection:
+        send(connection, "POST", "/v1/chat/completions", body)
+        while b"data: [DONE]\n\n" not in received:
+            received += connection.recv(4096)
+    wait_for(lambda: client.counts("case").last_ending is not None)
+    counts = client.counts("case")
+    assert (counts.last_ending, counts.turns) == ("ok", 1)
+    assert counts.tokens.output
+
+
 def test_cases_do_not_mix_and_reopening_starts_over(serve: Callable[..., Path], client: GatewayClient) -> None:
     one, two = serve("noop", "one"), serve("broken", "two")
     for _ in range(3):

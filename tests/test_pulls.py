@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from pathlib import Path
 
@@ -44,7 +44,9 @@ def pulls(world: Registry, tmp_path: Path) -> Pulls:
     return Pulls(world.client, tmp_path, first_wait=0.05)
 
 
-def in_processes(home: Path, names: list[str], released: threading.Event) -> list[str]:
+def in_processes(
+    home: Path, names: list[str], have_begun: Callable[[], bool], released: threading.Event
+) -> list[str]:
     """Pull images, each in a process of its own, none to its end before all have begun; what they said."""
     script = (
         "import sys, docker; from pathlib import Path; from workspace.pulls import Pulls\n"
@@ -56,7 +58,7 @@ def in_processes(home: Path, names: list[str], released: threading.Event) -> lis
         with path.open("w") as output:
             command = [sys.executable, "-c", script, str(home), name]
             processes.append(subprocess.Popen(command, stdout=output, cwd=ROOT))
-    while not all(path.stat().st_size for path in outputs):
+    while not (all(path.stat().st_size for path in outputs) and have_begun()):
         assert not any(process.poll() for process in processes)
         time.sleep(0.1)
     released.set()
@@ -68,7 +70,8 @@ def test_an_image_is_pulled_once_and_few_at_once_over_all_processes(world: Regis
     wanted, *others = (world.publish() for _ in range(AT_ONCE + 1))
     released = threading.Event()
     world.fault = until(released)
-    said = in_processes(tmp_path, [wanted, wanted, wanted, wanted, *others], released)
+    names = [wanted, wanted, wanted, wanted, *others]
+    said = in_processes(tmp_path, names, lambda: world.most_at_once >= AT_ONCE, released)
     for name in (wanted, *others):
         assert said.count(f"pulling {name}") == 1
         own = OwnImage(name, str(world.client.images.get(name).id), name)

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from clawbench.accounts import Spent
 from clawbench.cli import app
 from clawbench.pace import WINDOW, Rate, seconds
-from clawbench.progress import Progress, sayings
+from clawbench.progress import Progress, ProgressPrinter, sayings
 from clawbench.rehearsal.stage import Stage, rehearsed
 from clawbench.status import Looker
 from clawbench.status_view import duration
@@ -189,15 +189,33 @@ def test_what_has_not_changed_is_not_read_again_and_what_has_is(run: RunDirector
 def test_a_worker_that_died_at_a_case_is_not_at_work_on_it(run: RunDirectory) -> None:
     run.plan.add([asked(1), asked(2)])
     lock = run.lock()
-    for number, worker in ((1, "gw0"), (2, "gw1")):
-        folder = run.case(*asked(number))
-        run.note(folder, "begun", attempt=1)
-        Progress(run.path, worker).say(f"nanobot-acme__tool-{number}", "nanobot works")
+    for number in (1, 2):
+        run.note(run.case(*asked(number)), "begun", attempt=1)
+    Progress(run.path, "gw0").say("nanobot-acme__tool-1", "nanobot works")
     Progress(run.path, "gw2").say("", "")
-    assert [one.worker for one in sayings(run.path)] == ["gw0", "gw1"]
-    assert [one.worker for one in Looker(run).look().running] == ["gw0", "gw1"]
-    run.note(run.case(*asked(1)), "errored", outcome="infrastructure")
-    assert [one.worker for one in Looker(run).look().running] == ["gw1"]
+    script = (
+        "import os, signal, sys; from pathlib import Path; from clawbench.progress import Progress\n"
+        "Progress(Path(sys.argv[1]), 'gw1').say('nanobot-acme__tool-2', 'nanobot works')\n"
+        "print('said', flush=True); sys.stdin.read()"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", script, str(run.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "said\n"
+        assert [one.worker for one in sayings(run.path)] == ["gw0", "gw1"]
+        assert [one.worker for one in Looker(run).look().running] == ["gw0", "gw1"]
+        worker.kill()
+    assert [one.worker for one in sayings(run.path)] == ["gw0"]
+    assert [one.worker for one in Looker(run).look().running] == ["gw0"]
+    lines: list[str] = []
+    printer = ProgressPrinter(run.path, lines.append, every=0.01)
+    printer.start()
+    while not lines:
+        time.sleep(0.01)
+    printer.stop()
+    assert lines == ["gw0 nanobot-acme__tool-1: nanobot works"]
     lock.release()
     assert Looker(run).look().running == []
 
