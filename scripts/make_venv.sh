@@ -30,6 +30,8 @@ if ! has uv && [ ! -x .venv/bin/uv ]; then
     $python -m pip install -q "$(grep '^uv==' requirements.lock)" || say "there is no uv to be had; going on with pip"
 fi
 say "installing the locked dependencies"
+# as pip does: else every process compiles them for itself where PYTHONDONTWRITEBYTECODE is set, or .venv is read-only
+export UV_COMPILE_BYTECODE=1
 $python -I clawbench/packages.py -r requirements.lock
 $python -I clawbench/packages.py --no-deps --no-build-isolation -e .
 echo "$wanted" >"$stamp"

@@ -53,8 +53,12 @@ class BenchRun:
 
 
 def command(artifacts: Path, run_id: str, *arguments: str) -> list[str]:
-    """Where a test means to see what breaks, once is enough: it may ask for retries in its own arguments."""
-    start = [sys.executable, "-m", "pytest", f"--artifacts={artifacts}", f"--run-id={run_id}"]
+    """Where a test means to see what breaks, once is enough: it may ask for retries in its own arguments.
+
+    The plugins of what only these tests need are left out: they are slow to import, and users have them not.
+    """
+    start = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-p", "no:anyio"]
+    start += [f"--artifacts={artifacts}", f"--run-id={run_id}"]
     return [*start, "--infra-retries=0", *arguments]
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def make_venv(project: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HOME": str(project), "PYTHON": sys.executable}
+    environment = {**os.environ, "HOME": str(project), "PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
     script = project / "scripts" / "make_venv.sh"
     return subprocess.run([script], env=environment, capture_output=True, text=True, timeout=300, check=False)
 
@@ -47,6 +47,9 @@ def test_a_virtual_environment_is_made_once(small_project: Path) -> None:
         [project / ".venv" / "bin" / "python", "-c", code], cwd="/", capture_output=True, text=True, check=True
     )
     assert Path(where.stdout.strip()) == (project / "clawbench" / "packages.py").resolve()
+    assert list((project / ".venv").glob("lib/*/site-packages/setuptools/__pycache__/*.pyc")), (
+        "compiled once for all"
+    )
     stamp = (project / ".venv" / "clawbench-stamp").stat().st_mtime_ns
     again = make_venv(project)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
