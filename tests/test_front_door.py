@@ -331,7 +331,7 @@ def started(tmp_path: Path, run_id: str, *arguments: str) -> subprocess.Popen[st
 
 @pytest.mark.docker
 @needs_nanobot
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_run_that_is_told_to_end_takes_its_containers_along(tmp_path: Path, workers: str) -> None:
     run_id = fresh_id("term")
     with started(tmp_path, run_id, "-n", workers, "-k", ONE, "--model=scripted:hang") as process:

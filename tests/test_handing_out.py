@@ -59,7 +59,8 @@ def words(folder: Path, tests: str, *arguments: str) -> list[str]:
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_small.py").write_text(HELPERS + tests)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    return [sys.executable, "-m", "pytest", "-p", "no:clawbench.plugin", *arguments]
+    without = [word for name in ("clawbench.plugin", "hypothesispytest", "anyio") for word in ("-p", f"no:{name}")]
+    return [sys.executable, "-m", "pytest", *without, *arguments]
 
 
 def run(folder: Path, tests: str, *arguments: str) -> tuple[int, str, list[str]]:

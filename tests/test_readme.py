@@ -63,7 +63,7 @@ def rule_for(command: str, comment: str, artifacts: Path, run_id: str) -> Rule:
             return Rule(["make", "demo", "N=1", f"PYTEST_ARGS={one}"], says="1 passed")
         case ["make", "test"]:
             # this test is part of it
-            return Rule(["make", "-n", "test"], says=".venv/bin/pytest -n 2 tests")
+            return Rule(["make", "-n", "test"], says=".venv/bin/pytest -n 2 --dist worksteal tests")
         case ["clawbench", "runs" | "status" | "verify" as what, *_]:
             return Rule([*words, f"--artifacts={artifacts}"], says=OF_RUNS[what])
         case ["pytest", *arguments]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -132,7 +131,7 @@ def test_a_revision_that_makes_no_sense_ends_the_command(given: str, tmp_path: P
 
 @pytest.mark.docker
 @pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: run `clawbench install nanobot`")
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", "1"])
 class TestRun:
     """Before anything is started, in this process and with workers."""
 
@@ -145,13 +144,3 @@ class TestRun:
         assert run.output.count("FAIL_TO_PASS: Value error") == 1
         assert not (run.folder / "state.jsonl").exists()
         assert not (run.folder / ".rows").exists()
-
-    def test_the_manifest_names_source_and_harness(self, workers: str, tmp_path: Path) -> None:
-        path = as_json_lines([made_up(by_id()[IDS[0]])], tmp_path)
-        run = run_bench(
-            tmp_path, "rows", f"-n{workers}", "--skip-checks", "-k", f"nanobot and {IDS[0]}", f"--dataset={path}"
-        )
-        assert "no image for django__django-11790" in run.output, "its row was read"
-        rows = json.loads((run.folder / "manifest.json").read_text())["rows"]
-        assert rows["verified_mini"]["source"] == str(path)
-        assert rows["verified_mini"]["harness"].startswith("swebench 5.")
