@@ -39,36 +39,39 @@ def check_nowhere(world: World, wire: Wire, key: str) -> None:
         assert form not in world.everything()
 
 
-@pytest.mark.parametrize("sizes", [(), (1,), (5, 2)], ids=["events", "bytes", "odd"])
 @pytest.mark.parametrize("key", [KEY, HARD], ids=["plain", "hard"])
 @pytest.mark.parametrize(
     ("dialect", "api"),
     [(OPENAI, "chat"), (OPENAI, "responses"), (ANTHROPIC, "messages"), (OPENROUTER, "chat")],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_an_echoed_key_stays_here(
-    dialect: Dialect, api: Api, key: str, sizes: tuple[int, ...], tmp_path: Path
-) -> None:
-    delivery = Delivery(sizes=sizes)
-    with (
-        DialectServer(dialect, runs(*COMMANDS), key=key, delivery=delivery) as server,
-        relaying(server, tmp_path) as world,
-    ):
-        bodies, cassette = tmp_path / "bodies", tmp_path / "cassette.jsonl"
-        wire = world.open(request_bodies=bodies, cassette=cassette)
-        server.troubles.append(Trouble(echo=EVERYWHERE))
-        ask(wire, api, user(), stream=False)
-        for status in (400, 401, 429, 500):
-            server.troubles.append(Trouble(status, f"Refused for {key}.", {"X-Key": key}, echo=EVERYWHERE))
-            with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)):
-                ask(wire, api, user(), stream=True)
-        server.troubles.append(Trouble(event=500, message=f"Broken for {key}.", echo=EVERYWHERE))
-        # A stream of the responses API that ends in an error is none that its library can read.
-        with pytest.raises((openai.APIError, anthropic.APIError, RuntimeError)):
+def test_an_echoed_key_stays_here(dialect: Dialect, api: Api, key: str, tmp_path: Path) -> None:
+    """However replies are cut up: at each event, at each byte, and oddly."""
+    with DialectServer(dialect, key=key) as server, relaying(server, tmp_path) as world:
+        for cuts, sizes in {"events": (), "bytes": (1,), "odd": (5, 2)}.items():
+            server.reset(runs(*COMMANDS), delivery=Delivery(sizes=sizes))
+            cassette = tmp_path / cuts / "cassette.jsonl"
+            wire = world.open(request_bodies=tmp_path / cuts / "bodies", cassette=cassette)
+            ask_for_echoes(wire, api, server)
+            assert all(key in "".join(dict(received.headers).values()) for received in server.received)
+            wait_for(lambda path=cassette: len(path.read_text().splitlines()) == len(server.received))
+            check_nowhere(world, wire, key)
+
+
+def ask_for_echoes(wire: Wire, api: Api, server: DialectServer) -> None:
+    """One reply of each kind that a provider can tell the key in."""
+    server.troubles.append(Trouble(echo=EVERYWHERE))
+    ask(wire, api, user(), stream=False)
+    for status in (400, 401, 429, 500):
+        server.troubles.append(
+            Trouble(status, f"Refused for {server.key}.", {"X-Key": server.key}, echo=EVERYWHERE)
+        )
+        with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)):
             ask(wire, api, user(), stream=True)
-        assert all(key in "".join(dict(received.headers).values()) for received in server.received)
-        wait_for(lambda: len(cassette.read_text().splitlines()) == len(server.received))
-        check_nowhere(world, wire, key)
+    server.troubles.append(Trouble(event=500, message=f"Broken for {server.key}.", echo=EVERYWHERE))
+    # A stream of the responses API that ends in an error is none that its library can read.
+    with pytest.raises((openai.APIError, anthropic.APIError, RuntimeError)):
+        ask(wire, api, user(), stream=True)
 
 
 @pytest.mark.parametrize("codings", [("gzip",), ("br",), ("zstd",)], ids=lambda codings: codings[0])

@@ -16,6 +16,7 @@ from relay_world import COMMANDS, PRICES, World, ask, charged, classes, converse
 from gateway.models import Api, CaseCounts
 
 CACHED = {"type": "ephemeral"}
+APIS: tuple[Api, ...] = ("chat", "responses", "messages")
 SUMS = ("input", "cache_read", "cache_write", "output")
 
 
@@ -38,29 +39,31 @@ def reconcile(world: World, counts: CaseCounts, case_id: str = "case") -> None:
     assert counts.cost.unpriced == sum(line["cost"]["unpriced"] for line in replied)
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("dialect", [OPENAI, OPENROUTER, DEEPSEEK], ids=lambda dialect: dialect.name)
-def test_an_automatic_cache_is_counted_apart(dialect: Dialect, stream: bool, tmp_path: Path) -> None:
-    with DialectServer(dialect, runs(*COMMANDS)) as server, relaying(server, tmp_path) as world:
-        wire = world.open()
-        converse(wire, "chat", stream=stream)
-        counts = world.client.close_case("case")
-        fresh, read, _, written_out = charged(server)
-        assert read > 0
-        assert (counts.tokens.input, counts.tokens.cache_read, counts.tokens.output) == (fresh, read, written_out)
-        assert counts.tokens.reasoning == sum(charge.reasoning for charge in server.charges)
-        reconcile(world, counts)
+def test_an_automatic_cache_is_counted_apart(dialect: Dialect, tmp_path: Path) -> None:
+    with DialectServer(dialect) as server, relaying(server, tmp_path) as world:
+        for stream in (False, True):
+            server.reset(runs(*COMMANDS))
+            converse(world.open(), "chat", stream=stream)
+            counts = world.client.close_case("case")
+            fresh, read, _, written_out = charged(server)
+            assert read > 0
+            tokens = counts.tokens
+            assert (tokens.input, tokens.cache_read, tokens.output) == (fresh, read, written_out)
+            assert tokens.reasoning == sum(charge.reasoning for charge in server.charges)
+            reconcile(world, counts)
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_a_marked_cache_is_counted_in_all_four_classes(stream: bool, tmp_path: Path) -> None:
-    system = [{"type": "text", "text": "You are careful. " * 600, "cache_control": CACHED}]
-    with DialectServer(ANTHROPIC, runs(*COMMANDS)) as server, relaying(server, tmp_path) as world:
-        converse(world.open(), "messages", stream=stream, system=system)
-        counts = world.client.close_case("case")
-        assert classes(counts.tokens) == charged(server)
-        assert all(charged(server))
-        reconcile(world, counts)
+def test_a_marked_cache_is_counted_in_all_four_classes(tmp_path: Path) -> None:
+    with DialectServer(ANTHROPIC) as server, relaying(server, tmp_path) as world:
+        for stream, manner in ((False, "careful"), (True, "quick")):
+            server.reset(runs(*COMMANDS))
+            system = [{"type": "text", "text": f"You are {manner}. " * 600, "cache_control": CACHED}]
+            converse(world.open(), "messages", stream=stream, system=system)
+            counts = world.client.close_case("case")
+            assert classes(counts.tokens) == charged(server)
+            assert all(charged(server))
+            reconcile(world, counts)
 
 
 def test_dashscope_tells_its_cache_with_the_transform_alone(tmp_path: Path) -> None:
@@ -82,14 +85,15 @@ def test_dashscope_tells_its_cache_with_the_transform_alone(tmp_path: Path) -> N
             assert b"cache_control" not in wire.seen[0].request
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "messages"])
-def test_the_providers_own_cost_is_kept_to_the_last_digit(api: Api, tmp_path: Path) -> None:
-    with DialectServer(OPENROUTER, runs(*COMMANDS)) as server, relaying(server, tmp_path) as world:
-        converse(world.open(), api, stream=True)
-        counts = world.client.close_case("case")
-        assert counts.cost.told == sum(Decimal(repr(float(charge.cost or 0))) for charge in server.charges)
-        assert (counts.cost.priced, counts.cost.unpriced) == (None, 3)
-        reconcile(world, counts)
+def test_the_providers_own_cost_is_kept_to_the_last_digit(tmp_path: Path) -> None:
+    with DialectServer(OPENROUTER) as server, relaying(server, tmp_path) as world:
+        for api in APIS:
+            server.reset(runs(*COMMANDS))
+            converse(world.open(), api, stream=True)
+            counts = world.client.close_case("case")
+            assert counts.cost.told == sum(Decimal(repr(float(charge.cost or 0))) for charge in server.charges)
+            assert (counts.cost.priced, counts.cost.unpriced) == (None, 3)
+            reconcile(world, counts)
 
 
 def test_the_table_prices_each_class(tmp_path: Path) -> None:
