@@ -91,7 +91,7 @@ def assert_whole(run: BenchRun, resolved: list[str]) -> None:
 
 def test_a_killed_worker_is_an_error_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
     run_id = fresh_id("worker")
-    with started(tmp_path, run_id, "-n", "8", *SELECTION) as process:
+    with started(tmp_path, run_id, "-n", "3", "--eval-slots=1", *SELECTION) as process:
         wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
         os.kill(workers_at_work(run_id)[0], signal.SIGKILL)
         output = process.communicate()[0]
@@ -99,7 +99,7 @@ def test_a_killed_worker_is_an_error_and_the_next_run_does_the_rest(tmp_path: Pa
     assert first.counts == {"passed": 2, "error": 1}, output
     assert sorted(first.outcomes().values()) == ["infrastructure", "resolved", "resolved"]
 
-    assert_whole(run_bench(tmp_path, run_id, "-n", "8", *SELECTION), IDS)
+    assert_whole(run_bench(tmp_path, run_id, "-n", "1", *SELECTION), IDS)
 
 
 def test_the_case_of_a_killed_worker_is_run_again_in_the_same_command(tmp_path: Path) -> None:
@@ -117,18 +117,18 @@ def test_the_case_of_a_killed_worker_is_run_again_in_the_same_command(tmp_path: 
     assert len(list(run.folder.glob("earlier_attempts/nanobot/*/1.jsonl"))) <= 1, "what it asked stays counted"
 
 
-@pytest.mark.parametrize("workers_too", [False, True])
-def test_a_killed_controller_takes_all_with_it_and_the_next_run_does_the_rest(
-    tmp_path: Path, workers_too: bool
-) -> None:
+def test_a_killed_controller_takes_all_with_it_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
+    """Twice under one run id: alone, and with its workers."""
     run_id = fresh_id("controller")
-    with started(tmp_path, run_id, "-n", "2", *SELECTION) as process:
-        wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
-        family = children(process.pid)
-        for pid in [process.pid, *(family if workers_too else [])]:
-            os.kill(pid, signal.SIGKILL)
-        process.wait()
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+    for workers_too in (False, True):
+        with started(tmp_path, run_id, "-n", "2", *SELECTION) as process:
+            wait_until(lambda process=process: bool({*workers_at_work(run_id)} & {*children(process.pid)}))
+            wait_until(lambda: claws_at_work(tmp_path / run_id) >= 1)
+            family = children(process.pid)
+            for pid in [process.pid, *(family if workers_too else [])]:
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
+            wait_until(lambda family=family: not any(Path(f"/proc/{pid}").exists() for pid in family))
 
     assert_whole(run_bench(tmp_path, run_id, "-n", "2", *SELECTION), IDS)
 
@@ -230,7 +230,7 @@ def test_a_restarted_engine_costs_only_what_was_under_way(tmp_path: Path, engine
     assert "failed" not in first.counts, output
     assert set(first.outcomes().values()) <= {"resolved", "infrastructure"}
 
-    second = run_bench(tmp_path, run_id, *selection, DOCKER_HOST=engine.url)
+    second = run_bench(tmp_path, run_id, *selection[2:], DOCKER_HOST=engine.url)
     assert second.outcomes() == dict.fromkeys(IDS[1:], "resolved"), second.output
     assert len(second.predictions()) == 2
     left = docker.DockerClient(engine.url).containers.list(all=True)

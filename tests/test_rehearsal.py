@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,6 @@ def pytest_runtest_teardown(item):
         return
     os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What Python compiles for one command is there for all."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("compiled")))
-        yield
 
 
 def run(stage: Stage, *arguments: str, **extra: str) -> tuple[int, str]:

@@ -141,5 +141,4 @@ def _environment(folder: Path) -> dict[str, str]:
     (folder / "tmp").mkdir()
     strange = ("PYTEST_", "COLUMNS", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
-    compiled = {"PYTHONPYCACHEPREFIX": str(folder / "compiled")}
-    return compiled | kept | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "150"}
+    return kept | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "150"}
