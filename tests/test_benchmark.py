@@ -54,8 +54,8 @@ def of_cases(run: BenchRun) -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> BenchRun:
-    """All ten tasks, two workers, and the scripted model that knows the fix."""
-    return run_bench(tmp_path_factory.mktemp("runs"), fresh_id("oracle"), "-n", "2", "-m", "demo", "-k", "nanobot")
+    """All ten tasks, more workers than cores, and the scripted model that knows the fix."""
+    return run_bench(tmp_path_factory.mktemp("runs"), fresh_id("oracle"), "-n", "8", "-m", "demo", "-k", "nanobot")
 
 
 @pytest.mark.xdist_group("oracle")
@@ -131,7 +131,7 @@ class TestOracle:
     def test_the_end_shows_a_table_and_the_way_there_who_did_what(self, oracle: BenchRun) -> None:
         assert re.search(r"^nanobot +100\.0% +72\.2-100\.0% +10 +10 +0 +0$", oracle.output, re.MULTILINE)
         assert re.search(r"^nanobot +10 +10 +0 ", oracle.output, re.MULTILINE)
-        assert re.search(r"^gw[01] nanobot-demo__\S+: nanobot works", oracle.output, re.MULTILINE)
+        assert re.search(r"^gw\d+ nanobot-demo__\S+: nanobot works", oracle.output, re.MULTILINE)
 
     def test_the_same_run_id_again_replays_and_runs_nothing(self, oracle: BenchRun) -> None:
         before = of_cases(oracle)
@@ -150,16 +150,16 @@ class TestOracle:
         assert "Traceback" not in other.output
 
 
-@pytest.mark.parametrize("model", ["noop", "chatty"])
-def test_a_claw_that_changes_nothing_fails_as_empty_patch(tmp_path: Path, model: str) -> None:
-    run = run_bench(
-        tmp_path, fresh_id(model), "-n", "2", "-m", "demo", "-k", "nanobot", "--model", f"scripted:{model}"
-    )
+def test_a_claw_that_changes_nothing_fails_as_empty_patch(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("noop"), "-n", "2", "-m", "demo", "-k", "nanobot", "--model=scripted:noop")
     assert run.counts == {"failed": 10}, run.output
     assert set(run.outcomes().values()) == {"empty_patch"}
-    if model == "chatty":
-        stdout = (run.case_folder(ONE_ID) / "agent_stdout.log").read_text()
-        assert "diff --git" in stdout, "the diff was said, and still is no patch"
+
+
+def test_a_diff_that_is_only_said_is_no_patch(tmp_path: Path) -> None:
+    run = run_bench(tmp_path, fresh_id("chatty"), "-k", ONE, "--model=scripted:chatty")
+    assert run.outcomes() == {ONE_ID: "empty_patch"}, run.output
+    assert "diff --git" in (run.case_folder(ONE_ID) / "agent_stdout.log").read_text()
 
 
 def test_wrong_edits_are_unresolved_in_every_language_and_a_failure_is_five_lines(tmp_path: Path) -> None:
@@ -175,13 +175,6 @@ def test_wrong_edits_are_unresolved_in_every_language_and_a_failure_is_five_line
     assert lines[1].startswith("failing tests: ")
     assert lines[-1].startswith("artifacts: ")
     assert "Traceback" not in run.output
-
-
-def test_eight_workers_on_few_cores_resolve_all_ten(tmp_path: Path) -> None:
-    run = run_bench(tmp_path, fresh_id("eight"), "-n", "8", "-m", "demo", "-k", "nanobot")
-    assert run.counts == {"passed": 10}, run.output
-    assert len({row["instance_id"] for row in run.predictions()}) == len(run.predictions()) == 10
-    assert containers_of(run.folder.name) == []
 
 
 def test_a_claw_that_is_not_installed_is_an_error_that_says_so_and_others_are_not_collected(
