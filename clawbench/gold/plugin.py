@@ -98,6 +98,8 @@ def instances_of(ids: Iterable[str]) -> set[ListedInstance]:
 def tables(run: Path) -> list[str]:
     """The results of a run's checks: those that are broken, and how many are sound."""
     found = results(run)
+    if not found:
+        return ["no environment was checked"]
     bad = [row for row in found if row["problems"]]
     lines = [f"{len(found) - len(bad)} of {len(found)} environments are sound on this machine"]
     if any(row["empty"] == Verdict.NOT_JUDGED for row in found):
