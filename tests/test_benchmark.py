@@ -157,7 +157,7 @@ class TestOracle:
 
     def test_the_same_run_id_again_replays_and_runs_nothing(self, oracle: BenchRun) -> None:
         before = of_cases(oracle)
-        again = run_bench(oracle.folder.parent, oracle.folder.name, "-n", "2", "-m", "demo", "-k", "nanobot")
+        again = run_bench(oracle.folder.parent, oracle.folder.name, "-n", "1", "-m", "demo", "-k", "nanobot")
         assert again.counts == {"passed": 10}
         assert of_cases(again) == before
         assert len(again.junit()) == 10

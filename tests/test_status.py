@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from bench_run import ROOT
+from test_crash import children
 from typer.testing import CliRunner
 
 from clawbench.accounts import Spent
@@ -111,10 +112,11 @@ def test_a_run_at_work_is_told_of_and_left_alone_and_so_is_a_killed_one(
     (row,) = json.loads(CliRunner().invoke(app, ["runs", "--artifacts", str(stage.artifacts), "--json"]).stdout)
     assert (row["run_id"], row["state"]) == (stage.run.run_id, "running")
     assert row["size"] > 10_000
+    family = children(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    wait_for(lambda: not stage.run.is_running)
-    time.sleep(1)  # its workers end when they find it gone
+    # its gateway and its workers end when they find it gone
+    wait_for(lambda: not stage.run.is_running and not any(Path(f"/proc/{pid}").exists() for pid in family))
     before = files(stage.run.path)
     status = told("status", str(stage.run.path))
     assert (status["state"], status["running"], status["seconds_left"]) == ("killed", [], None)
