@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from clawbench import selection
+from clawbench.state import has_ended
 from records.plan import PlanError, PlannedCase
 from records.run import RunDirectory
 from reports.numbers import write_summary
@@ -102,6 +103,26 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[Planned
             "claws": {one.name: one.verdict for one in threshold.judged},
         }
     write_summary(run, more)
+
+
+def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[PlannedCase]) -> list[str]:
+    """What `-x` or `--maxfail` left undone, where it ended the command: with it, no later one gets any further.
+
+    Args:
+        config: of the controller.
+        run: the run.
+        asked: the cases that the command meant.
+    """
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    most = config.getoption("maxfail")
+    failures = sum(len(terminal.stats.get(kind, ())) for kind in ("failed", "error")) if terminal else 0
+    undone = sum(not has_ended(run.case(*case)) for case in asked)
+    if not most or failures < most or not undone:
+        return []
+    return [
+        f"{undone} of {len(asked)} cases are open, as -x or --maxfail ended the command: the same command without "
+        "it goes on with them"
+    ]
 
 
 def tables(run: RunDirectory) -> list[str]:

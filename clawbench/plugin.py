@@ -274,6 +274,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     lines = [
         *(gold.tables(session.run.path) if gold.is_meant(config) else conclusion.tables(session.run)),
         *attempts.lines(config.stash[BENCH]),
+        *conclusion.left_open(config, session.run, session.selected),
         *session.money(),
         *session.warnings(),
         *session.kept(),

@@ -17,8 +17,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from records.digests import digests_of, files_below
-from records.files import as_json, is_leftover, write_atomically, write_json
+from records.digests import digests_of, files_below, see_all_onto_disk
+from records.files import as_json, is_leftover, see_onto_disk, write_atomically, write_json
 
 _EXPORT = ("model_name_or_path", "is_final", "ending", "seconds", "patch_sha256")
 _OUTCOME = ("outcome", "seconds")
@@ -74,6 +74,7 @@ class CaseFolder:
         if self.requests.exists():
             earlier = self.path.parent.parent / EARLIER / self.claw / self.path.name
             earlier.mkdir(parents=True, exist_ok=True)
+            see_onto_disk(self.requests)
             # in one step, so that a kill leaves it in one of the two places
             self.requests.replace(earlier / f"{len(list(earlier.iterdir())) + 1}.jsonl")
         # what says how far it got goes first: a kill on the way leaves nothing that would count
@@ -139,6 +140,8 @@ class CaseFolder:
         self.write_text("git.patch", patch)
         self.write_text("git.patch.raw", raw)
         write_atomically(self.path / "dropped.json", json.dumps(dropped, indent=2, ensure_ascii=False).encode())
+        # what goes with it has come in from others: the claw's session and logs, the gateway's requests
+        see_all_onto_disk(self.path)
         write_json(self.path / "export.json", {**facts, "patch_sha256": sha256(patch.encode()).hexdigest()})
 
     def export(self) -> dict[str, Any] | None:
@@ -165,6 +168,7 @@ class CaseFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         for path in [path for path in files_below(self.path) if is_leftover(path)]:
             path.unlink()
+        see_all_onto_disk(self.path)  # of what there is a digest, there is to be the content as well
         files = as_json(digests_of(self.path, without={FILES, METADATA}))
         write_atomically(self.path / FILES, files)
         metadata = as_json({**facts, "files_sha256": sha256(files).hexdigest()})
@@ -190,9 +194,12 @@ class CaseFolder:
 def _read(path: Path, needed: Iterable[str]) -> dict[str, Any] | None:
     """What a file says, or None where it is not there, or not whole."""
     try:
-        value = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        # half a file can't come from here, but a disk may have lost its end, be it the last byte: what digests
+        # vouch for is not there any more
+        value = json.loads(text) if text.endswith(b"\n") else None
     except FileNotFoundError:
         return None
     except ValueError:
-        return None  # half a file can't come from here, but a disk may have lost its end
+        return None
     return value if isinstance(value, dict) and set(needed) <= set(value) else None

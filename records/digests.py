@@ -8,7 +8,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from records.files import is_leftover
+from records.files import is_leftover, see_onto_disk
 
 
 def digests_of(folder: Path, without: Collection[str] = ()) -> dict[str, dict[str, Any]]:
@@ -38,6 +38,14 @@ def digest_of(path: Path) -> dict[str, Any]:
         return {"link": str(path.readlink())}
     with path.open("rb") as file:
         return {"size": os.fstat(file.fileno()).st_size, "sha256": file_digest(file, "sha256").hexdigest()}
+
+
+def see_all_onto_disk(folder: Path) -> None:
+    """Have all that is below a folder on the disk (raises OSError)."""
+    files = list(files_below(folder))
+    folders = {parent for path in files for parent in path.relative_to(folder).parents}
+    for path in (*files, *(folder / parent for parent in sorted(folders))):
+        see_onto_disk(path)
 
 
 def files_below(folder: Path) -> Iterator[Path]:

@@ -16,7 +16,7 @@ _LEFTOVER = re.compile(r"\..+\.[a-z0-9_]{8}\.half")
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes a file's place where the block ends well; it is on the disk then.
+    """A new file that takes a file's place where the block ends well; it is on the disk then, name and all.
 
     Where it raises, the old one stays.
     """
@@ -29,9 +29,28 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
         Path(name).replace(path)
+        see_onto_disk(path.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def see_onto_disk(path: Path) -> None:
+    """Have a file's content, or a folder's list of names, on the disk: a loss of power takes what is not.
+
+    Args:
+        path: by whoever it was written; a symbolic link has no content, and is in its folder's list.
+
+    Raises:
+        OSError: it can't be read, or the disk does not take it.
+    """
+    if path.is_symlink():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def is_leftover(path: Path) -> bool:

@@ -259,6 +259,15 @@ def test_damaged_facts_are_none(tmp_path: Path, text: str) -> None:
     assert (case.export(), case.metadata(), case.prediction()) == (None, None, None)
 
 
+def test_facts_that_lost_no_more_than_their_last_byte_are_none(tmp_path: Path) -> None:
+    """The journal and `files.json` vouch for every byte of them: what is taken for whole must be."""
+    case = a_run(tmp_path).case("claw", "one")
+    export = case.path / "export.json"
+    assert case.export() is not None
+    export.write_bytes(export.read_bytes()[:-1])
+    assert case.export() is None
+
+
 @pytest.mark.parametrize("text", ["[]", '{"claws": 1, "settings": 2}', '{"claws": {}, "settings": []}', "null"])
 def test_a_manifest_of_another_shape_is_refused_in_a_line(tmp_path: Path, text: str) -> None:
     run = a_run(tmp_path)

@@ -82,7 +82,7 @@ def test_an_outcome_that_is_none_ends_the_command_in_words(tmp_path: Path, outco
     run = RunDirectory(tmp_path / "run")
     case = run.case("nanobot", LISTED[0].instance_id)
     case.path.mkdir(parents=True)
-    (case.path / "metadata.json").write_text(json.dumps({"outcome": outcome, "seconds": {}}))
+    (case.path / "metadata.json").write_text(json.dumps({"outcome": outcome, "seconds": {}}) + "\n")
     with pytest.raises(RunError, match="which this version does not know"):
         Order.settle(run, Durations(tmp_path, "m"), resume=resume)
 

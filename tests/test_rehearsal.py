@@ -7,11 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from clawbench.progress import Progress
-from clawbench.rehearsal import checks
+from clawbench.rehearsal import checks, faults
 from clawbench.rehearsal.command import started
 from clawbench.rehearsal.stage import Stage, rehearsed
 from clawbench.run_manifest import ROOT
@@ -131,6 +132,63 @@ def test_no_case_begins_without_the_gateway(tmp_path: Path) -> None:
     _, said = run(stage)
     assert "error in" not in said
     checks.whole(stage)
+
+
+def test_what_the_first_failure_left_open_is_run_by_the_next_command_and_so_are_more_samples(
+    tmp_path: Path,
+) -> None:
+    one = rehearsed(tmp_path, 10, 1, seed=0, breaks=0.0)
+    code, said = run(one, "-x")
+    assert code == pytest.ExitCode.INTERRUPTED, said
+    journal = one.run.journal.read()
+    begun = sum(entry.event == "begun" for entry in journal.entries)
+    assert begun == one.ended() < 10, "what was under way has ended, and no more was begun"
+    assert journal.entries[-1].event == "interrupted"
+    assert f"{10 - begun} of 10 cases are open, as -x or --maxfail ended the command" in said
+    before = checks.ended(one.run)
+    code, said = run(one, "-x")
+    assert code == pytest.ExitCode.INTERRUPTED, "a failure that is known is one as well"
+    assert "the same command without it goes on with them" in said
+    two = one.with_samples(2)
+    code, said = run(two)
+    assert code == pytest.ExitCode.TESTS_FAILED, said
+    checks.untouched(before)
+    checks.whole(two)
+    before = checks.ended(two.run)
+    faults.lose_power(two, Random(0))  # noqa: S311 - what is drawn is to be drawn again
+    checks.untouched(before)
+    checks.whole(two)
+
+
+REFUSING = """
+import clawbench.scheduling.attempts
+from clawbench.rehearsal.engine import Engine
+
+clawbench.scheduling.attempts.pause_before = lambda retry: 0.0
+Engine.breaks_off = lambda self, kind, case_id: kind == "judge" and self.ledger.attempt(kind, case_id) <= 2
+"""
+
+
+def test_no_case_is_run_again_where_that_helps_nothing_nor_more_of_it_than_must_be(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 5, 1, seed=0, breaks=0.0)
+    (tmp_path / "refusing.py").write_text(REFUSING)
+    faulty = ("-p", "refusing", "--infra-retries=2")
+    refused = ("--model=scripted:unauthorized", "--run-id=refused")
+    code, said = run(stage, *faulty, *refused, PYTHONPATH=str(tmp_path))
+    assert code == 1
+    assert said.count("infrastructure: the provider refused the key (401)\n") >= 5
+    assert "run again" not in said
+    before = list(stage.ledger.rows())
+    claws = [row["case"] for row in before if row["event"] == "claw begins"]
+    assert sorted(claws) == sorted(stage.cases)
+    # asked to forget what there is, it forgets nothing that it did itself
+    code, said = run(stage, *faulty, "--no-resume", PYTHONPATH=str(tmp_path))
+    assert "run again after infrastructure errors" in said
+    checks.whole(stage)
+    done = [(row["event"], row["case"]) for row in stage.ledger.rows()][len(before) :]
+    judged = {case for event, case in done if event == "judge begins"}
+    assert {done.count(("claw begins", case)) for case in stage.cases} == {1}
+    assert {done.count(("judge begins", case)) for case in judged} == {3}
 
 
 def test_a_run_loses_nothing_whatever_is_thrown_at_it() -> None:

@@ -279,7 +279,7 @@ def test_an_outcome_that_is_none_is_not_counted(run: RunDirectory, damage: dict[
     finish(run, asked(1))
     finish(run, asked(2))
     path = run.case(*asked(1)).path / "metadata.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}) + "\n")
     status = Looker(run).look()
     assert status.done == (2 if "contender" in damage else 1)
     done = CliRunner().invoke(app, ["status", str(run.path)])

@@ -48,7 +48,7 @@ def run(stage: Stage, tmp_path: Path) -> RunDirectory:
 def edit(path: Path, change: Callable[[Any], None]) -> None:
     held = json.loads(path.read_text())
     change(held)
-    path.write_text(json.dumps(held, indent=2))
+    path.write_text(json.dumps(held, indent=2) + "\n")
 
 
 def resolved(run: RunDirectory) -> CaseFolder:

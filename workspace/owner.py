@@ -30,7 +30,7 @@ def _machine() -> str:
     return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
-def _started(pid: int) -> str | None:
+def start_of(pid: int) -> str | None:
     """The start time of a process in clock ticks since boot, or None where there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -46,12 +46,12 @@ def _started(pid: int) -> str | None:
 def this_process() -> str:
     """The label's value for containers that this process makes."""
     pid = os.getpid()
-    return f"{_machine()}:{pid}:{_started(pid)}"
+    return f"{_machine()}:{pid}:{start_of(pid)}"
 
 
 def has_ended(pid: int) -> bool:
     """Whether a process is no more, or no more than a number that its parent has not asked for yet."""
-    return _started(pid) is None
+    return start_of(pid) is None
 
 
 def is_gone(owner: str) -> bool:
@@ -62,7 +62,7 @@ def is_gone(owner: str) -> bool:
         # another boot of this machine, or another machine on a shared engine: of the two only the first
         # is certain to be gone, and they can't be told apart, so only a container that no longer runs goes
         return False
-    return not pid.isdigit() or _started(int(pid)) != started
+    return not pid.isdigit() or start_of(int(pid)) != started
 
 
 def labels(run_id: str, case_id: str = "") -> dict[str, str]:

@@ -3,63 +3,101 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from clawbench.rehearsal.faults import LostError
-from clawbench.rehearsal.stage import Stage
+from clawbench.rehearsal.stage import Stage, in_engine
 from clawbench.verification import verify_run
-from evaluation.outcomes import POLICY, Outcome
-from records.case import CaseFolder, parts_of
+from evaluation.outcomes import POLICY, Ending, Outcome
+from records.case import EARLIER, CaseFolder, folder_name, parts_of
+from records.digests import files_below
+from records.files import is_leftover
 from records.journal import PlannedCase
 from records.run import RunDirectory
 
-_OF_EXPORT = ("export.json", "git.patch", "requests.jsonl")
-_OF_VERDICT = ("metadata.json", *_OF_EXPORT)
+_OF_VERDICT = ("metadata.json", "files.json", "evaluation/")
+"""What a case with an export gets with its verdict, and may lose again until it has one."""
+_OF_EXPORT = {"export.json", "git.patch"}
+"""Without which an export is none."""
+_GOOD_ENDS = {0, 1, 2, 4}
+"""Exit codes: all passed, some did not, stopped, refused before the first case."""
 
 
 def ended(run: RunDirectory) -> dict[Path, str]:
-    """Every file that no later command may touch, with its digest: of the verdicts and exports that there are."""
-    return {
-        path: sha256(path.read_bytes()).hexdigest()
-        for case in run.cases()
-        for path in (case.path / name for name in _files(case))
-        if path.exists()
-    }
+    """Every file that no later command may touch, with its digest: of the verdicts and exports that there are.
+
+    So are the requests of attempts that were thrown away: what they cost stays spent.
+    """
+    kept = [path for case in run.cases() for path in _kept(case)]
+    found = {}
+    for path in (*kept, *run.path.glob(f"{EARLIER}/*/*/*.jsonl")):
+        # a worker that a killed run left behind may be at work on what does not count yet
+        with suppress(FileNotFoundError):
+            found[path] = _digest(path)
+    return found
 
 
-def _files(case: CaseFolder) -> tuple[str, ...]:
-    export, metadata = case.export(), case.metadata()
+def _digest(path: Path) -> str:
+    return str(path.readlink()) if path.is_symlink() else sha256(path.read_bytes()).hexdigest()
+
+
+def _kept(case: CaseFolder) -> Iterator[Path]:
+    export = case.export()
     if export is None or not export["is_final"]:
-        return ()
-    has_verdict = metadata is not None and not POLICY[Outcome(metadata["outcome"])].run_again
-    return _OF_VERDICT if has_verdict else _OF_EXPORT
+        return
+    passing = () if _has_verdict(case) else _OF_VERDICT
+    for path in files_below(case.path):
+        name = path.relative_to(case.path).as_posix()
+        if not is_leftover(path) and not name.startswith(passing):
+            yield path
+
+
+def _has_verdict(case: CaseFolder) -> bool:
+    metadata = case.metadata()
+    return (
+        metadata is not None and case.export() is not None and not POLICY[Outcome(metadata["outcome"])].run_again
+    )
 
 
 def untouched(before: Mapping[Path, str]) -> None:
     """See that what had ended was left alone (raises LostError)."""
     changed = [
-        str(path)
-        for path, digest in before.items()
-        if not path.exists() or sha256(path.read_bytes()).hexdigest() != digest
+        str(path) for path, digest in before.items() if not os.path.lexists(path) or _digest(path) != digest
     ]
     if changed:
         raise LostError(f"{len(changed)} files of what had ended were touched: {', '.join(changed[:20])}")
 
 
+def said(stage: Stage, *, since: int, code: int) -> None:
+    """See that a command came to an end that it knows, or was killed (raises LostError).
+
+    Args:
+        stage: of the command.
+        since: where in the output it began.
+        code: its exit code.
+    """
+    text = stage.output.read_bytes()[since:].decode(errors="replace")
+    if "INTERNALERROR" in text or (code >= 0 and code not in _GOOD_ENDS):
+        raise LostError(f"a command broke, with exit code {code}:\n{text[-6000:]}")
+
+
 def is_complete(stage: Stage) -> bool:
     """Whether every case has a verdict that counts."""
-    return sum(len(_files(case)) == len(_OF_VERDICT) for case in stage.run.cases()) >= len(stage.cases)
+    return sum(_has_verdict(case) for case in stage.run.cases()) >= len(stage.cases)
 
 
 def whole(stage: Stage) -> None:
     """See that a run that says it is complete has everything, once (raises LostError)."""
     faults = [
         fault
-        for check in (_verdicts, _predictions, _journal, _reports, _work, _leftovers, _verified)
+        for check in (_verdicts, _predictions, _journal, _reports, _work, _leftovers, _verified, _in_engine)
         for fault in check(stage)
     ]
     if faults:
@@ -69,6 +107,10 @@ def whole(stage: Stage) -> None:
 
 def _name(case: CaseFolder) -> str:
     return f"{case.claw}-{case.path.name}"
+
+
+def _id(case: PlannedCase) -> str:
+    return f"{case.claw}-{folder_name(case.instance_id, case.sample)}"
 
 
 def _verdicts(stage: Stage) -> Iterator[str]:
@@ -111,26 +153,41 @@ def _predictions(stage: Stage) -> Iterator[str]:
 
 
 def _journal(stage: Stage) -> Iterator[str]:
-    """It is whole but where something was thrown, and no case was begun that had ended, unless it was torn."""
+    """It is whole but where something was thrown; no case was begun that had ended, unless it was torn since."""
     reading = stage.run.journal.read()
     over: set[PlannedCase] = set()
-    may_begin = _torn_cases(stage)
-    for entry in reading.entries:
-        if entry.event == "finished" and entry.case:
-            over.add(entry.case)
-        elif entry.case in over - may_begin:
+    exported: set[PlannedCase] = set()
+    tears = [(row["journal"], _torn(row)) for row in stage.ledger.rows() if "torn" in row]
+    for number, entry in enumerate(reading.entries):
+        while tears and tears[0][0] <= number:
+            for case, name in tears.pop(0)[1]:
+                over.discard(case)
+                exported -= {case} if name in _OF_EXPORT else set()
+        if entry.case is None:
+            continue
+        if entry.case in over:
             yield f"state.jsonl: {entry.case} had ended, and was {entry.event} again in line {entry.number}"
-    for number in reading.unchained:
-        yield f"state.jsonl: line {number} does not go on from the one before"
-    thrown = sum(row["event"] == "thrown" for row in stage.ledger.rows())
-    if len(reading.torn) > thrown:
-        yield f"state.jsonl: {len(reading.torn)} torn lines, and {thrown} occasions for one"
+        if entry.event == "begun" and entry.case in exported and entry.facts.get("kept") != "export":
+            yield f"state.jsonl: {entry.case} had its export, and was begun anew in line {entry.number}"
+        if entry.event == "finished":
+            over.add(entry.case)
+        if entry.event == "exported" and Ending(entry.facts["ending"]).is_final:
+            exported.add(entry.case)
+    for line in reading.unchained:
+        yield f"state.jsonl: line {line} does not go on from the one before"
+    occasions = sum("killed" in row["what"] or "state.jsonl" in row.get("torn", ()) for row in _thrown(stage))
+    if len(reading.torn) > occasions:
+        yield f"state.jsonl: {len(reading.torn)} torn lines, and {occasions} occasions for one"
 
 
-def _torn_cases(stage: Stage) -> set[PlannedCase]:
-    """The cases of which a file lost its end."""
-    files = [name.split("/") for row in stage.ledger.rows() for name in row.get("torn", ())]
-    return {PlannedCase(parts[0], *parts_of(parts[1])) for parts in files if len(parts) == 3}
+def _thrown(stage: Stage) -> Iterator[dict[str, Any]]:
+    return (row for row in stage.ledger.rows() if row["event"] == "thrown")
+
+
+def _torn(row: Mapping[str, Any]) -> list[tuple[PlannedCase, str]]:
+    """Which files of which cases lost their ends, as the ledger has it."""
+    files = [name.split("/") for name in row.get("torn", ())]
+    return [(PlannedCase(parts[0], *parts_of(parts[1])), parts[2]) for parts in files if len(parts) == 3]
 
 
 def _reports(stage: Stage) -> Iterator[str]:
@@ -157,9 +214,9 @@ def _work(stage: Stage) -> Iterator[str]:
             judged.add(row["case"])
         elif row["event"] == "claw begins" and row["case"] in judged:
             yield f"{row['case']}: a claw worked on it again, after its patch was with the judge"
-        for name in row.get("torn", ()):
-            claw, _, rest = name.partition("/")
-            judged.discard(f"{claw}-{rest.partition('/')[0]}")
+        judged -= {_id(case) for case, name in _torn(row) if name in _OF_EXPORT}
+    if not judged:
+        yield "no judge was given anything: nobody looked on"
 
 
 def _leftovers(stage: Stage) -> Iterator[str]:
@@ -173,3 +230,11 @@ def _leftovers(stage: Stage) -> Iterator[str]:
 def _verified(stage: Stage) -> Iterator[str]:
     """`clawbench verify` has nothing to say against it."""
     yield from (f"verify: {fault}" for fault in verify_run(stage.run).faults)
+
+
+def _in_engine(stage: Stage) -> Iterator[str]:
+    """Nothing is in a real engine that was not there before."""
+    if stage.engine_before is not None:
+        yield from (
+            f"left in the engine: {what}" for what in sorted(in_engine(stage.run_id) - stage.engine_before)
+        )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clawbench.run_manifest import ROOT
+from workspace.owner import start_of
 
 EVERY = 0.2
 """Seconds between two looks at the processes."""
@@ -45,6 +46,7 @@ class Command:
         self.memory: dict[int, Memory] = {}
         """By pid, of every process that was seen."""
         self._progress = progress
+        self._seen: set[tuple[int, str]] = set()
         self._over = threading.Event()
         self._watching = threading.Thread(target=self._watch, daemon=True, name="memory")
         self._watching.start()
@@ -53,6 +55,10 @@ class Command:
         """The pids of the command's processes of a kind that are there at this moment."""
         return [pid for pid, found in self._family() if found == kind]
 
+    def left_behind(self) -> list[int]:
+        """The pids of all its processes that are not gone yet; another process may have the number since."""
+        return [pid for pid, start in sorted(self._seen) if start_of(pid) == start]
+
     def kill(self, pid: int) -> bool:
         """End a process at once, as a kernel without memory does; False where it has ended before."""
         with suppress(ProcessLookupError):
@@ -60,16 +66,16 @@ class Command:
             return True
         return False
 
-    def _family(self) -> Iterator[tuple[int, str]]:
+    def _family(self) -> list[tuple[int, str]]:
+        """Every process that is there, with what it is."""
         pid = self.process.pid
-        yield pid, "controller"
+        children: list[str] = []
         with suppress(OSError):
-            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-                line = Path(f"/proc/{child}/cmdline").read_bytes()
-                if b"gateway.server" in line:
-                    yield int(child), "gateway"
-                elif b"sys.stdin.readline" in line:  # execnet's way to start a worker of pytest-xdist
-                    yield int(child), "worker"
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        found = [(pid, "controller"), *((int(child), kind) for child in children if (kind := _kind(child)))]
+        # a list is whole before any of it is noted: what watches does so in a thread of its own
+        self._seen |= {(child, start) for child, _ in found if (start := start_of(child)) is not None}
+        return found
 
     def _watch(self) -> None:
         while not self._over.wait(EVERY):
@@ -109,6 +115,20 @@ def started(
         if process.poll() is None:
             process.kill()
         process.wait()
+
+
+def _kind(child: str) -> str:
+    """What a child of the controller is; "" for one that is neither (yet), or gone."""
+    try:
+        line = Path(f"/proc/{child}/cmdline").read_bytes()
+        threads = sum(1 for _ in Path(f"/proc/{child}/task").iterdir())
+    except OSError:
+        return ""
+    if b"gateway.server" in line:
+        return "gateway"
+    # execnet's way to start a worker of pytest-xdist, which is told what it is before it has a second thread:
+    # one that dies before that ends pytest-xdist itself
+    return "worker" if b"sys.stdin.readline" in line and threads > 1 else ""
 
 
 def _memory(pid: int) -> tuple[int, int]:

@@ -40,7 +40,7 @@ class Engine:
         """Stand in for a client.
 
         Args:
-            ledger: notes what claws and judges do.
+            ledger: counts the attempts of claws and judges.
             seed: of what breaks.
             breaks: the part of all first and second attempts that the engine breaks off, for claws and judges.
         """
@@ -122,7 +122,6 @@ class Engine:
         folder = scratch / "logs" / "run_evaluation" / run_id / "model" / instance.instance_id
         folder.mkdir(parents=True)
         log = folder / "run_instance.log"
-        self.ledger.note("judge begins", case=case_id)
         if self.breaks_off("judge", case_id):
             log.write_text("2026 - ERROR - the engine broke off: it is rehearsed\n")
         elif (verdict := verdict_in(patch)) is Verdict.APPLY_FAILED:
@@ -131,7 +130,6 @@ class Engine:
             log.write_text(f"Eval script for {instance.instance_id} written\nGit diff after:\n")
             (folder / "test_output.txt").write_text(">>>>> Start Test Output\n>>>>> End Test Output\n")
             (folder / "report.json").write_text(json.dumps({instance.instance_id: _report(instance, verdict)}))
-        self.ledger.note("judge ends", case=case_id)
 
 
 def _report(instance: Instance, verdict: Verdict) -> dict[str, Any]:
@@ -186,21 +184,20 @@ class RehearsedWorkspace(Workspace):
         del environment, workdir, extra
         if command[0] != PROGRAM:
             raise WorkspaceError(f"{command[0]} can't be run: it is rehearsed")
-        ledger, fate = self._engine.ledger, fate_of(self._case_id)
-        ledger.note("claw begins", case=self._case_id)
+        fate = fate_of(self._case_id)
         turns = self._talk(command[1], 1 if fate.ending is not Ending.FINISHED else None)
         if self._engine.breaks_off("claw", self._case_id):
             raise APIError("the engine broke off: it is rehearsed")
-        self.container = patch_of(self._case_id)  # type: ignore[assignment]
+        # who has no model changes nothing: a verdict on that is not the one that the case must have
+        self.container = patch_of(self._case_id) if turns else ""  # type: ignore[assignment]
         stdout = f"{turns} turns\n".encode()
         for path, data in zip(logs or (), (stdout, b"nothing\n"), strict=False):
             path.write_bytes(data)
-        ledger.note("claw ends", case=self._case_id)
         code = {Ending.TIMEOUT: None, Ending.FINISHED: 0}.get(fate.ending, 1)
         return Result(code, stdout, b"", timeout if code is None else 0.1)
 
     def _talk(self, model: str, limit: int | None) -> int:
-        """Ask the model; returns how often."""
+        """Ask the model; returns how often, 0 where it broke off."""
         parameters = {"type": "object", "properties": {"command": {"type": "string"}}}
         tools = [{"type": "function", "function": {"name": TOOL, "parameters": parameters}}]
         prompt = self._files[f"{STATE_DIR}/prompt"].decode()
@@ -221,6 +218,7 @@ class RehearsedWorkspace(Workspace):
         except (OSError, ValueError, KeyError) as error:
             # as in a real workspace, where it is the claw that finds no gateway, and ends by it
             messages.append({"role": "assistant", "content": f"the model can't be reached: {error!r}"})
+            turns = 0
         finally:
             connection.close()
         self._files[f"{STATE_DIR}/session.json"] = json.dumps(messages).encode()

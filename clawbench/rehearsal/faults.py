@@ -10,18 +10,24 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from clawbench.rehearsal.command import Command
 from clawbench.rehearsal.stage import Stage
 from clawbench.run_manifest import ROOT
-from records.case import REQUESTS
+from records.digests import files_below
 from records.run import RunDirectory
 
 Undo = Callable[[], None]
 _BALLAST = "ballast"
+_CLOSED = 4.0
+"""Seconds for which a folder is read-only at the most."""
+
+
+class MissedError(Exception):
+    """There is nothing (any more) that the fault could hit."""
 
 
 class LostError(AssertionError):
@@ -34,22 +40,31 @@ class Fault:
 
     name: str
     throw: Callable[[Stage, Command, Random], Undo | None]
-    """Does it; returns what ends it, to be called when the command has ended."""
+    """Does it; returns what ends it, to be called when the command has ended. Raises MissedError."""
     ends: bool = False
     """Whether the command comes to no good end by it."""
 
 
+def _there(command: Command, kind: str) -> list[int]:
+    """The command's processes of a kind, as soon as it has any (raises MissedError)."""
+    while not (pids := command.of_kind(kind)):
+        if command.process.poll() is not None:
+            raise MissedError
+        time.sleep(0.05)
+    return pids
+
+
 def _kill_worker(stage: Stage, command: Command, draw: Random) -> None:
     del stage
-    workers = command.of_kind("worker")
-    if workers:
-        command.kill(draw.choice(workers))
+    if not command.kill(draw.choice(_there(command, "worker"))):
+        raise MissedError
 
 
 def _kill_controller(stage: Stage, command: Command, draw: Random) -> None:
     del stage
     family = [pid for kind in ("worker", "gateway") for pid in command.of_kind(kind)]
-    command.kill(command.process.pid)
+    if not command.kill(command.process.pid):
+        raise MissedError
     if draw.random() < 0.5:  # as where a machine loses all of them at once
         for pid in family:
             command.kill(pid)
@@ -57,18 +72,20 @@ def _kill_controller(stage: Stage, command: Command, draw: Random) -> None:
 
 def _kill_gateway(stage: Stage, command: Command, draw: Random) -> None:
     del stage, draw
-    for pid in command.of_kind("gateway"):
-        command.kill(pid)
+    for pid in _there(command, "gateway"):
+        if not command.kill(pid):
+            raise MissedError
 
 
 def _fill_disk(stage: Stage, command: Command, draw: Random) -> Undo:
     """Take all that is free, but for a little that is soon used up."""
-    del command
     ballast = stage.artifacts / _BALLAST
     spare = draw.randrange(64)
     with ballast.open("wb") as file:
         while True:
             free = os.statvfs(stage.artifacts)
+            if command.process.poll() is not None or not free.f_bavail:  # it is over, or has filled it by itself
+                return ballast.unlink
             try:
                 os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail - spare) * free.f_frsize)
             except OSError:  # the run has taken some of it in this moment
@@ -77,27 +94,23 @@ def _fill_disk(stage: Stage, command: Command, draw: Random) -> Undo:
             return ballast.unlink
 
 
-def _close_folder(stage: Stage, command: Command, draw: Random) -> Undo:
-    """Mount a claw's folder over itself, read-only."""
-    del command
-    folders = [path for path in stage.run.path.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    if not folders:
-        return lambda: None
+def _close_folder(stage: Stage, command: Command, draw: Random) -> None:
+    """Mount a claw's folder over itself, read-only, for a while: every case that needs it breaks."""
+    while not (folders := [path for path in stage.run.path.glob("[!.]*") if path.is_dir()]):
+        if command.process.poll() is not None:
+            raise MissedError
+        time.sleep(0.05)  # a run has none before its first case
     folder = str(draw.choice(sorted(folders)))
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
-    return lambda: void(subprocess.run(["umount", "--lazy", folder], check=True))
-
-
-def void(_: object) -> None:
-    """Nothing comes of it."""
+    time.sleep(_CLOSED * draw.random())
+    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def _second_command(stage: Stage, command: Command, draw: Random) -> None:
     """The same command, while the first is at work: it must be refused."""
     del draw
-    while not command.of_kind("worker") and command.process.poll() is None:
-        time.sleep(0.05)  # before it has workers, it may be the one that is refused
+    _there(command, "worker")  # before it has any, it may be the one that is refused
     done = subprocess.run(
         stage.command(), cwd=ROOT, env=stage.environment, capture_output=True, text=True, check=False
     )
@@ -116,7 +129,7 @@ SECOND = Fault("second command", _second_command)
 
 
 def tear(run: RunDirectory, draw: Random) -> list[str]:
-    """Leave files of a run that is not at work as a loss of power leaves them: without their end.
+    """Take the ends of files of a run that is not at work, though they were on the disk: as one that fails does.
 
     Returns:
         which, below the run's folder.
@@ -124,14 +137,35 @@ def tear(run: RunDirectory, draw: Random) -> list[str]:
     predictions = [*run.path.glob("predictions*.jsonl"), *run.path.glob("*/predictions*.jsonl")]
     derived = sorted([run.path / "state.jsonl", *predictions])
     torn = draw.sample(derived, min(len(derived), 2))
-    for name in ("metadata.json", "export.json", "git.patch", REQUESTS):
+    for name in ("metadata.json", "export.json", "git.patch"):
         found = sorted(run.path.glob(f"*/*/{name}"))
-        if name == REQUESTS:
-            # once a case's export is there, nobody writes to it, and nobody can make it again
-            found = [path for path in found if not path.with_name("export.json").exists()]
         torn += [draw.choice(found)] if found else []
     for path in torn:
-        with suppress(FileNotFoundError):
-            size = path.stat().st_size
-            os.truncate(path, draw.randrange(max(0, size - 200), size) if size else 0)
+        _cut(path, draw, least=max(0, path.stat().st_size - 200))
     return sorted(str(path.relative_to(run.path)) for path in torn)
+
+
+def lose_power(stage: Stage, draw: Random) -> int:
+    """Leave a run that is not at work as a loss of power at this moment does: without what is not on the disk.
+
+    Returns:
+        how many files lost something.
+    """
+    synced = {row["file"]: row["size"] for row in stage.synced.rows()}
+    paths = [path for path in files_below(stage.run.path) if not path.is_symlink()]
+    return sum(_cut(path, draw, least=synced.get(path.stat().st_ino, 0)) for path in paths)
+
+
+def _cut(path: Path, draw: Random, least: int) -> bool:
+    """Take a file's end, a byte or more; whether it had so much.
+
+    Args:
+        path: the file.
+        draw: says how much.
+        least: bytes that are left to it.
+    """
+    size = path.stat().st_size
+    if size <= least:
+        return False
+    os.truncate(path, draw.choice((least, size - 1, draw.randrange(least, size))))
+    return True

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 
 from clawbench.rehearsal.claws import NAMES, RehearsedClaw
 from clawbench.rehearsal.engine import Engine, RehearsedTree
-from clawbench.rehearsal.ledger import Ledger
+from clawbench.rehearsal.ledger import LEDGER, VARIABLE, Ledger, replace
 
-VARIABLE = "CLAWBENCH_REHEARSAL"
-LEDGER = "ledger.jsonl"
 SETTINGS = "settings.json"
 
 
@@ -26,21 +22,12 @@ def pytest_clawbench_adapters() -> list[RehearsedClaw]:
     return [RehearsedClaw(name) for name in NAMES]
 
 
-def _replace(replacements: Mapping[str, object]) -> None:
-    for name, replacement in replacements.items():
-        module, _, attribute = name.rpartition(".")
-        found = import_module(module)
-        if not hasattr(found, attribute):
-            raise LookupError(f"the rehearsal replaces {name}, which is not there any more")
-        setattr(found, attribute, replacement)
-
-
 def pytest_configure() -> None:
     """Put the rehearsed engine in place."""
     folder = Path(os.environ[VARIABLE])
     settings = json.loads((folder / SETTINGS).read_text())
     engine = Engine(Ledger(folder / LEDGER), settings["seed"], settings["breaks"])
-    _replace(
+    replace(
         {
             "clawbench.bench.connect": lambda: engine,
             "clawbench.session.connect": lambda: engine,

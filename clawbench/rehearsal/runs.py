@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 from clawbench.rehearsal import checks, faults
 from clawbench.rehearsal.command import Command, Memory, started
-from clawbench.rehearsal.faults import Fault, LostError, Undo
+from clawbench.rehearsal.faults import Fault, LostError, MissedError, Undo
 from clawbench.rehearsal.stage import Stage
 
-_AGAIN = 12
-"""Commands without a fault after which a run that is not complete never will be."""
+_AGAIN = 3
+"""Commands without a fault after which a run must be complete. What breaks in the rehearsed engine does so twice
+for each of three steps of a case at the most, and a command makes three attempts at it."""
 _PATIENCE = 3600.0
 """Seconds for one command: none is so long, but for one that hangs."""
 
@@ -47,6 +47,8 @@ class Rehearsal:
         self._draw = draw
         self._say = say
         self._ended: dict[Path, str] = {}
+        self._before: Command | None = None
+        """The last command, of which processes may be left."""
         self.report = Report()
 
     def run(self, acts: Sequence[Sequence[Fault]], *, tears: bool) -> Report:
@@ -54,7 +56,7 @@ class Rehearsal:
 
         Args:
             acts: what to throw at each command, in this order, at moments that are drawn.
-            tears: whether files lose their ends between the commands.
+            tears: whether power is lost, and files lose their ends, between the commands.
 
         Raises:
             LostError: something was lost, or done twice.
@@ -62,15 +64,18 @@ class Rehearsal:
         began = time.monotonic()
         for number, act in enumerate(acts):
             self._act(act, share=1 / (len(acts) - number + 1))
+            # else the next one comes while what a killed one left behind is at work still
             if tears and self._draw.random() < 0.7:
+                self._wait_until_gone()
+                self._lose_power()
                 self._tear()
-            self._ended = checks.ended(self._stage.run)
         for _ in range(_AGAIN):
             code = self._act((), share=1)
             if code in {0, 1} and checks.is_complete(self._stage):
                 break
         else:
             raise LostError(f"the run is not complete after {_AGAIN} undisturbed commands:\n{self._last_words()}")
+        self._wait_until_gone()
         checks.whole(self._stage)
         self.report.seconds = time.monotonic() - began
         return self.report
@@ -87,6 +92,7 @@ class Rehearsal:
         # what ends a command comes last
         ordered = sorted(act, key=lambda fault: fault.ends)
         begin, undo = self._stage.ended(), list[Undo]()
+        said = self._stage.output.stat().st_size if self._stage.output.exists() else 0
         with started(
             self._stage.command(), self._stage.environment, self._stage.output, self._stage.ended
         ) as command:
@@ -100,20 +106,27 @@ class Rehearsal:
             finally:
                 for end in undo:
                     end()
-            family = list(command.memory)
         self.report.memory += command.memory.values()
+        self._wait_until_gone()
+        self._before = command
         self._note(act, code)
-        checks.untouched(self._ended)
-        self._wait_until_gone(family)
-        self._ended = checks.ended(self._stage.run)
+        checks.said(self._stage, since=said, code=code)
+        self._take_stock()
         return code
 
+    def _take_stock(self) -> None:
+        checks.untouched(self._ended)
+        self._ended = checks.ended(self._stage.run)
+
     def _throw(self, fault: Fault, command: Command, undo: list[Undo]) -> None:
+        try:
+            end = fault.throw(self._stage, command, self._draw)
+        except MissedError:
+            return
+        if end is not None:
+            undo.append(end)
         self._stage.ledger.note("thrown", what=fault.name)
         self.report.thrown[fault.name] += 1
-        with suppress(ProcessLookupError):
-            if (end := fault.throw(self._stage, command, self._draw)) is not None:
-                undo.append(end)
 
     def _note(self, act: Sequence[Fault], code: int) -> None:
         last = self._last_words().strip().splitlines()[-1:]
@@ -125,11 +138,22 @@ class Rehearsal:
     def _last_words(self) -> str:
         return self._stage.output.read_text(errors="replace")[-3000:]
 
+    def _lose_power(self) -> None:
+        self._take_stock()
+        cut = faults.lose_power(self._stage, self._draw)
+        self._stage.ledger.note("thrown", what="power lost")
+        self.report.thrown["power lost"] += 1
+        self._say(f"power lost: {cut} files were not on the disk, or not all of them")
+        self._take_stock()
+
     def _tear(self) -> None:
+        self._take_stock()
         torn = faults.tear(self._stage.run, self._draw)
-        self._stage.ledger.note("thrown", what="torn", torn=torn)
+        number = len(self._stage.run.journal.read().entries)
+        self._stage.ledger.note("thrown", what="torn", torn=torn, journal=number)
         self.report.thrown["torn"] += 1
         self._say(f"torn: {', '.join(torn)}")
+        self._ended = checks.ended(self._stage.run)
 
     def _wait(self, command: Command, cases: int) -> None:
         """Until so many cases have ended, and for a moment more."""
@@ -137,10 +161,10 @@ class Rehearsal:
             time.sleep(0.02)
         time.sleep(self._draw.random() / 4)
 
-    def _wait_until_gone(self, pids: Sequence[int]) -> None:
-        """What a killed controller left behind ends by itself."""
+    def _wait_until_gone(self) -> None:
+        """What the last command left behind, if it was killed, ends by itself."""
         deadline = time.monotonic() + _PATIENCE
-        while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        while self._before is not None and self._before.left_behind():
             if time.monotonic() > deadline:
                 raise LostError("processes of a killed controller do not end")
             time.sleep(0.05)

@@ -6,19 +6,22 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import demo.images
+from clawbench.bench import connect
 from clawbench.rehearsal import plugin
 from clawbench.rehearsal.claws import NAMES
 from clawbench.rehearsal.fates import fate_of, patch_of
-from clawbench.rehearsal.ledger import Ledger
+from clawbench.rehearsal.ledger import LEDGER, SYNCED, VARIABLE, Ledger
 from clawbench.rehearsal.rows import instances, write_rows
 from records.case import folder_name
 from records.run import RunDirectory
+from workspace.owner import MAKER, RUN
 
-RUN_ID = "rehearsal"
+_WITNESS = ("-p", "clawbench.rehearsal.witness")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,13 @@ class Stage:
     environment: Mapping[str, str]
     cases: Mapping[str, Expected]
     """What there must be in the end, by the case's id."""
+    engine_before: frozenset[str] | None = None
+    """What was in the real engine, see `in_engine`; None where none is used."""
+
+    @property
+    def run_id(self) -> str:
+        """Another for each rehearsal: a real engine's containers are known by it."""
+        return f"rehearsal-{self.folder.name}"
 
     @property
     def artifacts(self) -> Path:
@@ -49,7 +59,7 @@ class Stage:
     @property
     def run(self) -> RunDirectory:
         """The run."""
-        return RunDirectory(self.artifacts / RUN_ID)
+        return RunDirectory(self.artifacts / self.run_id)
 
     @property
     def output(self) -> Path:
@@ -59,12 +69,27 @@ class Stage:
     @property
     def ledger(self) -> Ledger:
         """What was really done, and what was thrown at the run."""
-        return Ledger(self.folder / plugin.LEDGER)
+        return Ledger(self.folder / LEDGER)
+
+    @property
+    def synced(self) -> Ledger:
+        """How much of which file was on the disk."""
+        return Ledger(self.folder / SYNCED)
 
     def command(self) -> list[str]:
         """The same each time."""
-        places = [f"--artifacts={self.artifacts}", f"--run-id={RUN_ID}"]
+        places = [f"--artifacts={self.artifacts}", f"--run-id={self.run_id}"]
         return [sys.executable, "-m", "pytest", *places, *self.arguments]
+
+    def with_samples(self, count: int) -> Stage:
+        """The same with so many samples of each case, for one that has no engine.
+
+        Args:
+            count: 2 or more.
+        """
+        names = [*self.cases, *(f"{name}-s{number}" for name in self.cases for number in range(2, count + 1))]
+        expected = {name: Expected(fate_of(name).outcome, patch_of(name)) for name in names}
+        return replace(self, arguments=(*self.arguments, "--samples", str(count)), cases=expected)
 
     def ended(self) -> int:
         """How many cases the journal says have ended: how far the run is."""
@@ -94,7 +119,7 @@ def rehearsed(folder: Path, count: int, workers: int, *, seed: int, breaks: floa
     return Stage(
         folder,
         (
-            *("-p", "clawbench.rehearsal.plugin", "-n", str(workers), "--model", "scripted:oracle"),
+            *("-p", "clawbench.rehearsal.plugin", *_WITNESS, "-n", str(workers), "--model", "scripted:oracle"),
             # it is there for the suite's own tests, and takes seconds to import where a run ends
             *("-p", "no:hypothesispytest"),
             "--skip-checks",  # they are of the machine and its engine
@@ -102,7 +127,7 @@ def rehearsed(folder: Path, count: int, workers: int, *, seed: int, breaks: floa
             *("-k", " or ".join(NAMES), f"--dataset={folder / 'rows.jsonl'}"),
             f"--instances={folder / 'instances.txt'}",
         ),
-        _environment(folder) | {plugin.VARIABLE: str(folder), "CLAWBENCH_HOME": str(folder / "home")},
+        _environment(folder) | {"CLAWBENCH_HOME": str(folder / "home")},
         {name: Expected(fate_of(name).outcome, patch_of(name)) for name in case_ids},
     )
 
@@ -126,11 +151,33 @@ def with_containers(folder: Path, claw: str, samples: int, workers: int) -> Stag
         folder,
         (
             *("-n", str(workers), "-m", "demo", "-k", claw, "--model", "scripted:oracle"),
-            *("--samples", str(samples), "-p", "no:hypothesispytest", "--skip-checks"),
+            *("--samples", str(samples), "-p", "no:hypothesispytest", "--skip-checks", *_WITNESS),
+            "--disk-reserve=100m",  # as without an engine
         ),
         _environment(folder),
         {name: Expected("resolved", None) for name in case_ids},
+        engine_before=frozenset(in_engine("")),
     )
+
+
+def in_engine(run_id: str) -> set[str]:
+    """What a run could leave in the engine, by kind and name.
+
+    That is every container of it, and all networks, all volumes that no container uses, and all images without a
+    name that somebody was to give one.
+
+    Args:
+        run_id: of the run; "" for all that does not depend on one.
+    """
+    with closing(connect()) as client:
+        containers = client.containers.list(all=True, filters={"label": f"{RUN}={run_id}"}, ignore_removed=True)
+        images = client.images.list(filters={"dangling": True, "label": MAKER})
+        return {
+            *(f"container {container.name}" for container in containers),
+            *(f"network {network.name}" for network in client.networks.list()),
+            *(f"volume {volume.name}" for volume in client.volumes.list(filters={"dangling": True})),
+            *(f"image {image.id}" for image in images),
+        }
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -141,4 +188,4 @@ def _environment(folder: Path) -> dict[str, str]:
     (folder / "tmp").mkdir()
     strange = ("PYTEST_", "COLUMNS", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
-    return kept | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "150"}
+    return kept | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "150", VARIABLE: str(folder)}
