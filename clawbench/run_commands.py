@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -130,14 +130,12 @@ def status(
 
 
 def _watch(looker: Looker, found: RunStatus) -> RunStatus:
-    with Live(view(found), console=console, auto_refresh=False) as live:
-        try:
-            while found.state == "running":
-                time.sleep(EVERY)
-                found = looker.look()
-                live.update(view(found), refresh=True)
-        except KeyboardInterrupt:
-            return found  # the user has seen enough; the run goes on
+    # at Ctrl-C the user has seen enough; the run goes on
+    with suppress(KeyboardInterrupt), Live(view(found), console=console, auto_refresh=False) as live:
+        while found.state == "running":
+            time.sleep(EVERY)
+            found = looker.look()
+            live.update(view(found), refresh=True)
     return found
 
 

@@ -9,19 +9,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_run import ROOT
-from test_crash import children
 from typer.testing import CliRunner
 
 from clawbench.accounts import Spent
 from clawbench.cli import app
 from clawbench.pace import WINDOW, Rate, seconds
 from clawbench.progress import Progress, ProgressPrinter, sayings
+from clawbench.rehearsal.command import Command, started
 from clawbench.rehearsal.stage import Stage, rehearsed
 from clawbench.status import Looker
 from clawbench.status_view import duration
@@ -78,28 +79,47 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def at_work(tmp_path: Path) -> Iterator[tuple[Stage, subprocess.Popen[str]]]:
+def at_work(tmp_path: Path) -> Iterator[tuple[Stage, Command]]:
     """A real command on many cases, but for the engine; some of them have ended."""
     stage = rehearsed(tmp_path, 200, 2, seed=0, breaks=0.0)
-    process = subprocess.Popen(
-        stage.command(),
-        cwd=ROOT,
-        env=dict(stage.environment),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    with started(stage.command(), stage.environment, stage.output, stage.ended) as command:
         wait_for(lambda: len(stage.run.journal.read().entries) > 30)
-        yield stage, process
-    finally:
-        process.kill()
-        process.wait()
+        yield stage, command
+
+
+class Watching:
+    """`clawbench status --watch` in a terminal, as a user has it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.terminal, its = os.openpty()
+        code = "from clawbench.cli import app; app()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, "status", str(stage.run.path), "--watch"],
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "200", "LINES": "50"},
+            stdin=its,
+            stdout=its,
+            stderr=its,
+        )
+        os.close(its)
+        self.seen = b""
+
+    def see(self, text: str) -> None:
+        while text.encode() not in self.seen:
+            self.seen += os.read(self.terminal, 1 << 16)
+
+    def end(self) -> int:
+        with suppress(OSError):  # which a terminal without a process gives
+            while more := os.read(self.terminal, 1 << 16):
+                self.seen += more
+        os.close(self.terminal)
+        return self.process.wait()
 
 
 def test_a_run_at_work_is_told_of_and_left_alone_and_so_is_a_killed_one(
-    at_work: tuple[Stage, subprocess.Popen[str]],
+    at_work: tuple[Stage, Command],
 ) -> None:
-    stage, process = at_work
+    stage, command = at_work
     status = told("status", str(stage.run.path))
     assert status["state"] == "running"
     assert status["planned"] == 200
@@ -112,11 +132,18 @@ def test_a_run_at_work_is_told_of_and_left_alone_and_so_is_a_killed_one(
     (row,) = json.loads(CliRunner().invoke(app, ["runs", "--artifacts", str(stage.artifacts), "--json"]).stdout)
     assert (row["run_id"], row["state"]) == (stage.run.run_id, "running")
     assert row["size"] > 10_000
-    family = children(process.pid)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    # its gateway and its workers end when they find it gone
-    wait_for(lambda: not stage.run.is_running and not any(Path(f"/proc/{pid}").exists() for pid in family))
+    left, stays = Watching(stage), Watching(stage)
+    left.see(f"run {stage.run.run_id}: running")
+    left.process.send_signal(signal.SIGINT)
+    assert left.end() == 0, "who has seen enough may go"
+    assert b"Traceback" not in left.seen
+    stays.see(f"run {stage.run.run_id}: running")
+    assert stage.run.is_running
+    command.kill(command.process.pid)
+    command.process.wait()
+    stays.see(f"run {stage.run.run_id}: killed")
+    assert stays.end() == 0, "there is nothing to wait for any more"
+    wait_for(lambda: not command.left_behind())  # its workers end when they find it gone
     before = files(stage.run.path)
     status = told("status", str(stage.run.path))
     assert (status["state"], status["running"], status["seconds_left"]) == ("killed", [], None)

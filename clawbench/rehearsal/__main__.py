@@ -60,7 +60,8 @@ def main(arguments: Sequence[str]) -> int:
         if asked.keep:
             shutil.copytree(folder, asked.keep / folder.name, symlinks=True)
         if asked.inside:
-            subprocess.run(["umount", "--recursive", "--lazy", folder], check=False)
+            mounted = folder / "artifacts" if asked.containers else folder
+            subprocess.run(["umount", "--recursive", "--lazy", mounted], check=False)
         shutil.rmtree(folder, ignore_errors=True)
 
 
