@@ -65,8 +65,12 @@ def words(folder: Path, tests: str, *arguments: str) -> list[str]:
 
 def run(folder: Path, tests: str, *arguments: str) -> tuple[int, str, list[str]]:
     """Its exit code, what it said, and what its tests noted."""
+    return outcome(folder, words(folder, tests, *arguments))
+
+
+def outcome(folder: Path, command: list[str]) -> tuple[int, str, list[str]]:
     done = subprocess.run(
-        words(folder, tests, *arguments),
+        command,
         cwd=folder,
         env=environment(PYTHONPATH=str(ROOT)),
         stdout=subprocess.PIPE,
@@ -118,6 +122,49 @@ def test_it(number):
     for number in "12":
         workers = [line.split()[1] for line in noted if line.startswith(number)]
         assert len(set(workers)) == 3
+
+
+DIES_IDLE = """
+import fcntl, os, signal, threading, time
+from contextlib import suppress
+from workspace.owner import has_ended
+
+def pytest_runtest_logfinish(nodeid):
+    if "PYTEST_XDIST_WORKER" in os.environ and nodeid.endswith("[0]"):
+        threading.Timer(0.5, die).start()
+
+def die():
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    # the controller can't write to the dead one any more, and does not read of its end yet
+    for handle in range(100):
+        with suppress(OSError):
+            if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                os.close(handle)
+    time.sleep(2)
+    os._exit(0)
+
+def pytest_runtest_logreport(report):
+    if hasattr(report, "node") and report.when == "teardown" and report.nodeid.endswith("[0]"):
+        while not has_ended(report.node.gateway._rinfo().pid):
+            time.sleep(0.02)
+"""
+
+
+def test_what_can_not_be_handed_to_a_worker_that_died_goes_to_another(tmp_path: Path) -> None:
+    """It died when it had nothing to do, and nobody had noticed."""
+    tests = """
+@pytest.mark.parametrize("number", range(4))
+def test_it(number):
+    note(number)
+"""
+    command = words(tmp_path, tests, "-n1")
+    with (tmp_path / "conftest.py").open("a") as conftest:
+        conftest.write(DIES_IDLE)
+    code, output, noted = outcome(tmp_path, command)
+    assert code == 0, output
+    assert "4 passed" in output
+    assert [line.split()[0] for line in noted] == [*"0123"]
 
 
 def test_where_every_worker_dies_the_run_ends(tmp_path: Path) -> None:

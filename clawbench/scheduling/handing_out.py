@@ -47,6 +47,8 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         """
         super().__init__(config, log)
         self._put_back = put_back
+        self._dead: set[WorkerController] = set()
+        """Workers that take nothing any more, and whose end has not been told."""
         self._deaths = 0
         self._most_deaths = attempts * max(FEWEST_DEATHS, self.numnodes)
 
@@ -68,9 +70,15 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:  # noqa: ARG002
         """Give a worker the next case if it has none."""
-        is_ready = node in self.node2collection and not node.shutting_down
+        is_ready = node in self.node2collection and not node.shutting_down and node not in self._dead
         if is_ready and self.pending and not self.node2pending[node]:
-            self._send_tests(node, 1)
+            try:
+                self._send_tests(node, 1)
+            except OSError:  # it has died, which pytest-xdist will tell in a moment; it never got the case
+                self._dead.add(node)
+                self.pending.insert(0, self.node2pending[node].pop())
+                for other in self.nodes:
+                    self.check_schedule(other)
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """A worker ended a case."""
@@ -87,6 +95,7 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         died = not hasattr(node, "workeroutput")  # which a worker sends as it ends, even by Ctrl-C
         if died:
             self._count_death()
+        self._dead.discard(node)
         pending: Sequence[int] = self.node2pending.pop(node)
         if not pending or self.collection is None:
             return None
