@@ -18,6 +18,7 @@ from clawbench.images.finding import prepared_image, source_image
 from clawbench.names import CaseName
 from clawbench.recordings import CASSETTE, cassette, recorded
 from clawbench.settings import Served
+from clawbench.state import verdict_of
 from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
@@ -97,8 +98,16 @@ class Case:
     @property
     def is_finished(self) -> bool:
         """Whether it has an outcome that a rerun does not ask for again, and the patch that it is of."""
-        outcome = self.outcome
-        return outcome is not None and not POLICY[outcome].run_again and self.is_exported
+        return verdict_of(self.folder) is not None
+
+    def standing(self) -> dict[str, Any] | None:
+        """The metadata of a case whose verdict this command only repeats; None for one that it runs."""
+        return verdict_of(self.folder) if self._keeps else None
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether what is there of it stays; what this command did itself does at a further attempt."""
+        return self.bench.settings.resume or bool(self.bench.retries.reasons(self.case_id))
 
     @property
     def is_exported(self) -> bool:
@@ -142,12 +151,10 @@ class Case:
 
     def begin(self) -> None:
         """Take up the case: forget an unfinished attempt, unless it got as far as its export."""
-        # what this command did itself it does not forget at a further attempt
-        resume = self.bench.settings.resume or self.bench.retries.reasons(self.case_id)
-        if resume and self.is_finished:
+        if self.standing() is not None:
             return
         self.bench.require_room()
-        if resume and self.is_exported:
+        if self._keeps and self.is_exported:
             self.seconds = dict((self.folder.export() or {})["seconds"])
             self.note("begun", kept="export")
             return

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from clawbench import selection
-from clawbench.state import has_ended
+from clawbench.state import verdict_of
 from records.plan import PlanError, PlannedCase
 from records.run import RunDirectory
-from reports.numbers import write_summary
+from reports.numbers import Numbers, write_summary
 from reports.summary import summary_lines
 from reports.threshold import Judged, Verdict, judge, parse_rate
 
@@ -21,6 +21,8 @@ BELOW = 10
 """Exit status: Pass@1 of a claw is below the threshold."""
 OPEN = 11
 """Exit status: it can't be told, as cases have no verdict that counts."""
+_NUMBERS = pytest.StashKey[list[Numbers]]()
+"""What the run says, once it is concluded."""
 _THRESHOLD = pytest.StashKey["Threshold"]()
 
 
@@ -102,7 +104,7 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[Planned
             "rate": float(threshold.rate),
             "claws": {one.name: one.verdict for one in threshold.judged},
         }
-    write_summary(run, more)
+    session.config.stash[_NUMBERS] = write_summary(run, more)
 
 
 def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[PlannedCase]) -> list[str]:
@@ -116,8 +118,10 @@ def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[Planne
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     most = config.getoption("maxfail")
     failures = sum(len(terminal.stats.get(kind, ())) for kind in ("failed", "error")) if terminal else 0
-    undone = sum(not has_ended(run.case(*case)) for case in asked)
-    if not most or failures < most or not undone:
+    if not most or failures < most:
+        return []
+    undone = sum(verdict_of(run.case(*case)) is None for case in asked)
+    if not undone:
         return []
     return [
         f"{undone} of {len(asked)} cases are open, as -x or --maxfail ended the command: the same command without "
@@ -125,9 +129,14 @@ def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[Planne
     ]
 
 
-def tables(run: RunDirectory) -> list[str]:
-    """The run's tables, or why there are none."""
+def tables(config: pytest.Config, run: RunDirectory) -> list[str]:
+    """The run's tables, or why there are none.
+
+    Args:
+        config: of the controller.
+        run: the run.
+    """
     try:
-        return summary_lines(run)
+        return summary_lines(run, config.stash.get(_NUMBERS, None))
     except PlanError as error:
         return [str(error)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from evaluation.lists import ListedInstance, by_id
@@ -26,6 +27,13 @@ class CaseName(NamedTuple):
     def parse(cls, case_id: str) -> CaseName | None:
         """The case of an id, None where there is no such instance; the claw is not looked up."""
         claw, _, rest = case_id.partition("-")
-        instance_id, sample = parts_of(rest)
-        listed = by_id().get(instance_id)
-        return cls(claw, listed, sample) if listed is not None else None
+        found = _instance_of(rest)
+        return cls(claw, *found) if found is not None else None
+
+
+@cache
+def _instance_of(folder: str) -> tuple[ListedInstance, int] | None:
+    """The instance and the sample that a folder's name tells; asked for with every report."""
+    instance_id, sample = parts_of(folder)
+    listed = by_id().get(instance_id)
+    return (listed, sample) if listed is not None else None

@@ -23,12 +23,12 @@ from clawbench.progress import ProgressPrinter
 from clawbench.recordings import RecordingError, require_recordings
 from clawbench.run_manifest import ROOT
 from clawbench.scheduling import attempts
+from clawbench.scheduling.starting import OneAtFirst
 from clawbench.scheduling.workers import add_workers, described, is_distributed
 from clawbench.session import Session, bench_from
 from clawbench.settings import Settings
 from evaluation.harness import EvaluationError
 from evaluation.instances import InstanceError
-from gateway.client import GatewayError
 from records.plan import PlanError, PlannedCase
 from records.run import RunDirectory, RunError
 from workspace.errors import WorkspaceError
@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = ["attempt", "case"]
 
-pytest_plugins = ("clawbench.conformance.plugin", "clawbench.letting_go", "clawbench.scheduling.plugin")
+pytest_plugins = (
+    "clawbench.conformance.plugin",
+    "clawbench.letting_go",
+    "clawbench.scheduling.plugin",
+    "clawbench.scheduling.wire",
+)
 
 SESSION = pytest.StashKey[Session]()
 _SELECTED = pytest.StashKey[int]()
@@ -131,7 +136,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         if gold.is_meant(config):
             gold.require_own_run(RunDirectory.named(settings.artifacts, settings.run_id))
         opened, swept = Session.open(settings, choice, claws)
-    except (WorkspaceError, RunError, GatewayError) as error:
+    except (WorkspaceError, RunError) as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = opened
     config.pluginmanager.register(opened.state)
@@ -146,6 +151,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         write(line)
     if distributed:
         write(described(opened.settings))
+        if opened.order.finished:
+            config.pluginmanager.register(OneAtFirst(config, opened.order.finished))
         opened.show_progress(ProgressPrinter(opened.run.path, write))
 
 
@@ -213,7 +220,10 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
             gold.warn_of_broken(session, selected, _writer(config))
             doctor.before(config, session, selected, _writer(config))
             session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
-            session.state.begin(session.selected, config, resume=session.settings.resume)
+            left = sum(name.case_id not in session.order.finished for name in selected)
+            if left:
+                session.start_gateway()
+            session.state.begin(session.selected, config, resume=session.settings.resume, left=left)
         if instances:
             images.keep(config, session, ids, _writer(config))
     except (RecordingError, InstanceError, EvaluationError, PlanError, RunError, OSError) as error:
@@ -229,8 +239,8 @@ def pytest_runtest_makereport(
     report = yield
     reporting.amend(item, call, report)
     found = item.stash.get(reporting.CASE, None)
-    if found is not None and report.when != "teardown":
-        report.user_properties[:] = item.user_properties = reporting.properties(found)
+    if found is not None and report.when == "teardown":  # the one that JUnit and the JSON report take them from
+        report.user_properties[:] = reporting.properties(found, found.folder.metadata())
     return report
 
 
@@ -272,7 +282,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section(f"run {session.run.run_id}")
     lines = [
-        *(gold.tables(session.run.path) if gold.is_meant(config) else conclusion.tables(session.run)),
+        *(gold.tables(session.run.path) if gold.is_meant(config) else conclusion.tables(config, session.run)),
         *attempts.lines(config.stash[BENCH]),
         *conclusion.left_open(config, session.run, session.selected),
         *session.money(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from docker.errors import DockerException
@@ -43,9 +45,13 @@ def told(error: BaseException) -> str:
     return f"{error}" or type(error).__name__
 
 
-def explanation(case: Case) -> str:
-    """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are."""
-    metadata = case.folder.metadata() or {}
+def explanation(case: Case, metadata: Mapping[str, Any]) -> str:
+    """Why it did not pass, in at most five lines: outcome, failing tests, where the artifacts are.
+
+    Args:
+        case: that has an outcome.
+        metadata: its.
+    """
     outcome = Outcome(metadata["outcome"])
     lines = [f"{outcome}: {POLICY[outcome].meaning}"]
     if metadata.get("ending") not in {None, Ending.FINISHED} or metadata.get("detail"):
@@ -56,6 +62,18 @@ def explanation(case: Case) -> str:
         lines.append(f"failing tests: {', '.join(failing[:3])}{more}")
     lines.append(f"artifacts: {shown(case.folder.path)}")
     return "\n".join(line[:400] for line in lines)
+
+
+def shown_as(case: Case, metadata: Mapping[str, Any]) -> tuple[Literal["passed", "failed"], str | None]:
+    """How pytest shows a verdict: passed, or failed and why.
+
+    Args:
+        case: that has a verdict.
+        metadata: its.
+    """
+    if Outcome(metadata["outcome"]) is Outcome.RESOLVED:
+        return "passed", None
+    return "failed", explanation(case, metadata)
 
 
 def shown(path: Path) -> str:
@@ -74,7 +92,7 @@ def forestall(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Have pytest make no traceback of a verdict: it would be thrown away, and takes longer than all else."""
     case = item.stash.get(CASE, None)
     if case is not None and call.excinfo is not None and _is_verdict(case, call, call.excinfo.value):
-        item.repr_failure = lambda *_, **__: explanation(case)  # type: ignore[method-assign]
+        item.repr_failure = lambda *_, **__: explanation(case, case.folder.metadata() or {})  # type: ignore[method-assign]
 
 
 def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -111,14 +129,14 @@ def amend_crash(case: Case, report: pytest.TestReport, *, is_told: bool) -> None
         report: of the worker's death.
         is_told: whether what became of the case had been reported before.
     """
-    report.user_properties[:] = properties(case)
+    metadata = case.folder.metadata()
+    report.user_properties[:] = properties(case, metadata)
     if is_told:
         report.when, report.outcome, report.longrepr = "teardown", "passed", None
         return
-    if case.is_finished:  # the verdict was written down, and stands
+    if metadata is not None and case.is_finished:  # the verdict was written down, and stands
         report.when = "call"
-        report.outcome = "passed" if case.is_resolved else "failed"
-        report.longrepr = None if case.is_resolved else explanation(case)
+        report.outcome, report.longrepr = shown_as(case, metadata)
         return
     why = "its worker process died; run the same command again"
     report.when = "setup"
@@ -131,9 +149,13 @@ _USED = ("requests", "turns", "unknown_usage", "waited", "retries")
 """What metadata says of a case's use of the model, by the names that reports say it under as well."""
 
 
-def properties(case: Case) -> list[tuple[str, object]]:
-    """What JUnit and the JSON report say of a case beside pass or fail."""
-    metadata = case.folder.metadata()
+def properties(case: Case, metadata: Mapping[str, Any] | None) -> list[tuple[str, object]]:
+    """What JUnit and the JSON report say of a case beside pass or fail.
+
+    Args:
+        case: the case.
+        metadata: its; None where it has no outcome.
+    """
     if metadata is None:
         return []
     tokens = metadata.get("tokens") or {}

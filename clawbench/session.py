@@ -32,7 +32,7 @@ from evaluation.harness import harness_version
 from evaluation.instances import InstanceError
 from evaluation.lists import ListedInstance
 from evaluation.rows import Taken, take_rows
-from gateway.client import Gateway, GatewayClient, GatewayError
+from gateway.client import Gateway, GatewayClient, GatewayError, control_in, short_folder
 from records.plan import PlannedCase
 from records.run import RunDirectory, RunError
 from workspace.errors import WorkspaceError
@@ -56,12 +56,14 @@ class Session:
         """The cases that this command asks for, once they are known."""
         self._lock = lock
         self._is_new = is_new
+        self._gateway_folder: Path | None = None
         self._gateway: Gateway | None = None
         self._printer: ProgressPrinter | None = None
         self._architecture = ""
         self.images: ImageKeeper | None = None
         """Once the cases are selected."""
-        self._order = Order()
+        self.order = Order()
+        """In which cases are run, and which of them only repeat their verdict."""
 
     @classmethod
     def open(cls, settings: Settings, choice: Choice, claws: list[str]) -> tuple[Session, list[str]]:
@@ -78,7 +80,6 @@ class Session:
         Raises:
             WorkspaceError: Docker does not answer.
             RunError: the run id can't be used so, a claw can't run within the limits, or a disk is full.
-            GatewayError: the gateway did not start.
         """
         for lack in (lack for name in claws if installed(name) for lack in lacks(name, settings)):
             raise RunError(str(lack))
@@ -96,8 +97,10 @@ class Session:
             run.open(run_manifest(settings, claws))
             Retries(run.path).forget()
             swept = sweep(client)
-            session._start_gateway(for_claws=bool(claws))
-            session._order = Order.settle(run, session.bench("main", None).durations, resume=settings.resume)
+            session.spent_before = spent(run) if settings.has_price else Decimal(0)
+            if settings.gateway == "on" and claws:
+                session._gateway_folder = short_folder()
+            session.order = Order.settle(run, session.bench("main", None).durations, resume=settings.resume)
         except BaseException:
             session.close()
             raise
@@ -105,19 +108,23 @@ class Session:
             client.close()
         return session, swept
 
-    def _start_gateway(self, *, for_claws: bool) -> None:
-        self.spent_before = spent(self.run) if self.settings.has_price else Decimal(0)
-        if self.settings.gateway == "on" and for_claws:
+    def start_gateway(self) -> None:
+        """Start it where the run has one, before a case is run (raises GatewayError).
+
+        Its place was handed over before: a command that only repeats verdicts comes to its end without.
+        """
+        if self._gateway_folder is not None:
             limits = (self.settings.spend_limit, self.settings.case_spend_limit)
-            self._gateway = Gateway.start(self.run.path, self.choice.gateway_config(*limits, self.spent_before))
+            config = self.choice.gateway_config(*limits, self.spent_before)
+            self._gateway = Gateway.start(self.run.path, config, self._gateway_folder)
 
     def handed_over(self) -> dict[str, str]:
         """What a worker needs to know, as text."""
-        control = str(self._gateway.control) if self._gateway is not None else ""
+        control = str(control_in(self._gateway_folder)) if self._gateway_folder is not None else ""
         return {
             "settings": self.settings.model_dump_json(),
             "control": control,
-            "order": self._order.model_dump_json(),
+            "order": self.order.model_dump_json(),
         }
 
     def bench(self, worker: str, tell: Callable[[str], None] | None) -> Bench:
@@ -183,7 +190,7 @@ class Session:
 
     def money(self) -> list[str]:
         """Lines that tell what the run has cost, where it could cost anything, and how it goes on at its limit."""
-        if self._gateway is None or not self.settings.has_price:
+        if self._gateway_folder is None or not self.settings.has_price:
             return []
         lines = [
             f"spent under this run id: ${spent(self.run):.4f}, by what is known of every attempt, and by an "
@@ -198,7 +205,7 @@ class Session:
 
     def _is_at_its_limit(self) -> bool:
         if self._gateway is None:
-            return False
+            return False  # no case was to be run
         try:
             return GatewayClient(self._gateway.control).totals().budget_reached
         except GatewayError:
@@ -230,6 +237,8 @@ class Session:
             if self._printer is not None:
                 stack.callback(_clear_after_workers)
                 stack.callback(self._printer.stop)
+            if self._gateway_folder is not None:
+                stack.callback(shutil.rmtree, self._gateway_folder, ignore_errors=True)
             if self._gateway is not None:
                 stack.callback(self._gateway.stop)
             if self.images is not None:

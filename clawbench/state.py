@@ -19,10 +19,17 @@ REPORTS = ("junit.xml", "report.json", "summary.json")
 """What the last command under a run id left of its end."""
 
 
-def has_ended(folder: CaseFolder) -> bool:
-    """Whether a case has an outcome that is not run again."""
+def verdict_of(folder: CaseFolder) -> dict[str, Any] | None:
+    """The metadata of a case with an outcome that no rerun asks for again, and the patch that it is of; else None.
+
+    Raises:
+        ValueError: its outcome is none that this version knows.
+    """
     metadata = folder.metadata()
-    return metadata is not None and not POLICY[Outcome(metadata["outcome"])].run_again
+    if metadata is None or POLICY[Outcome(metadata["outcome"])].run_again:
+        return None
+    export = folder.export()
+    return metadata if export is not None and export["is_final"] else None
 
 
 class StateKeeper:
@@ -34,13 +41,14 @@ class StateKeeper:
         self._predictions = Refresher(run)
         self._has_begun = False
 
-    def begin(self, selected: Collection[PlannedCase], config: pytest.Config, *, resume: bool) -> None:
+    def begin(self, selected: Collection[PlannedCase], config: pytest.Config, *, resume: bool, left: int) -> None:
         """Write down what this command asks for, and make good what a killed one left.
 
         Args:
             selected: its cases.
             config: of the controller.
             resume: whether what has ended stays.
+            left: how many of its cases have no verdict that stays.
 
         Raises:
             PlanError: the run's plan can't be read.
@@ -48,7 +56,6 @@ class StateKeeper:
         """
         self._run.remove_leftovers()
         self._run.plan.add(selected)
-        left = sum(not (resume and has_ended(self._run.case(*case))) for case in selected)
         self._run.journal.write("started", **_asked(config), resume=resume, cases=len(selected), left=left)
         self._has_begun = True
         self._predictions.refresh()

@@ -46,19 +46,25 @@ class Gateway:
         self._folder = folder
 
     @classmethod
-    def start(cls, run_dir: Path, config: GatewayConfig = GatewayConfig()) -> Gateway:  # noqa: B008 - frozen
+    def start(
+        cls,
+        run_dir: Path,
+        config: GatewayConfig = GatewayConfig(),  # noqa: B008 - frozen
+        folder: Path | None = None,
+    ) -> Gateway:
         """Start the process and wait until it answers.
 
         Args:
             run_dir: gets the process's output as `gateway.log`; made on demand.
             config: what it is to serve beside scripted and replayed models.
+            folder: of its sockets, from `short_folder`; a fresh one where none is given.
 
         Raises:
             GatewayError: it ended or did not answer in time; the message has the end of its output.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         _sweep_folders()
-        folder = _short_folder()
+        folder = folder or short_folder()
         # The process must find this very package, wherever the controller was started.
         search = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         with (run_dir / LOG_NAME).open("ab") as log:
@@ -82,7 +88,7 @@ class Gateway:
     @property
     def control(self) -> Path:
         """The control socket, for `GatewayClient`."""
-        return self._folder / "control" / "s"
+        return control_in(self._folder)
 
     def _tell(self, line: bytes) -> None:
         if self._process.stdin:
@@ -228,8 +234,13 @@ def _sweep_folders() -> None:
                 continue
 
 
-def _short_folder() -> Path:
-    """A fresh folder of mode 0700 whose path leaves room for socket names."""
+def control_in(folder: Path) -> Path:
+    """Where the control socket of a gateway with this folder is, once it has started."""
+    return folder / "control" / "s"
+
+
+def short_folder() -> Path:
+    """A fresh folder of mode 0700 whose path leaves room for socket names; a gateway that ends removes its own."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     if len(os.fsencode(folder)) + _ROOM <= LONGEST_PATH:
         return folder

@@ -146,12 +146,17 @@ class CaseFolder:
 
     def export(self) -> dict[str, Any] | None:
         """The facts of the export, or None where there is none (yet), or its patch is not whole any more."""
+        found = self._exported()
+        return found[0] if found is not None else None
+
+    def _exported(self) -> tuple[dict[str, Any], bytes] | None:
+        """The facts of the export, and its patch."""
         facts = _read(self.path / "export.json", _EXPORT)
         try:
-            digest = sha256((self.path / "git.patch").read_bytes()).hexdigest()
+            patch = (self.path / "git.patch").read_bytes()
         except FileNotFoundError:
             return None
-        return facts if facts is not None and facts["patch_sha256"] == digest else None
+        return (facts, patch) if facts is not None and facts["patch_sha256"] == sha256(patch).hexdigest() else None
 
     def patch(self) -> str:
         """The exported patch that is judged."""
@@ -181,13 +186,14 @@ class CaseFolder:
 
     def prediction(self) -> dict[str, str] | None:
         """The row for the official harness, once there is a patch that counts."""
-        export = self.export()
-        if export is None or not export["is_final"]:
+        found = self._exported()
+        if found is None or not found[0]["is_final"]:
             return None
+        export, patch = found
         return {
             "instance_id": self.instance_id,
             "model_name_or_path": export["model_name_or_path"],
-            "model_patch": self.patch(),
+            "model_patch": patch.decode(),
         }
 
 

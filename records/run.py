@@ -230,13 +230,12 @@ class RunDirectory:
     def cases(self) -> list[CaseFolder]:
         """Every case that has a folder, by claw and instance: an order that no timing changes."""
         marks = ("case.json", METADATA)
-        found = [
-            Path(folder)
-            for claw in _folders(self.path)
-            for folder in _folders(claw)
-            if any(os.path.exists(f"{folder}/{mark}") for mark in marks)  # noqa: PTH110 - thousands, many times
+        return [
+            CaseFolder(claw / name, claw.name, *parts_of(name))
+            for claw in map(self.path.joinpath, _folders(self.path))
+            for name in _folders(claw)
+            if any(os.path.exists(f"{claw}/{name}/{mark}") for mark in marks)  # noqa: PTH110 - thousands, many times
         ]
-        return [CaseFolder(path, path.parent.name, *parts_of(path.name)) for path in sorted(found)]
 
     def request_logs(self) -> list[Path]:
         """What every attempt of every case asked the model, those that were thrown away included."""
@@ -287,10 +286,11 @@ class RunDirectory:
                 path.unlink(missing_ok=True)
 
 
-def _folders(path: str | Path) -> list[str]:
+def _folders(path: Path) -> list[str]:
+    """The names of the folders in a folder, sorted."""
     try:
         with os.scandir(path) as entries:
-            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []  # it is made, or was removed at this moment
 

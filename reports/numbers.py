@@ -175,11 +175,16 @@ def _dollars(costs: list[Metadata], name: str) -> float | None:
     return float(sum(known)) if len(known) == len(costs) else None
 
 
-def write_summary(run: RunDirectory, more: Mapping[str, Any] | None = None) -> None:
+def write_summary(run: RunDirectory, more: Mapping[str, Any] | None = None) -> list[Numbers]:
     """Make a run's `summary.json` anew from its folders.
+
+    Returns:
+        what it tells, for who shows it in another way.
 
     Raises:
         PlanError: the run's plan can't be read.
         OSError: the file can't be written.
     """
-    write_json(run.path / SUMMARY, summary_of(run, numbers_of(run), more))
+    numbers = numbers_of(run)
+    write_json(run.path / SUMMARY, summary_of(run, numbers, more))
+    return numbers

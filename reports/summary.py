@@ -22,13 +22,17 @@ WIDTH = 100
 Cases = list[dict[str, Any]]
 
 
-def summary_lines(run: RunDirectory) -> list[str]:
+def summary_lines(run: RunDirectory, numbers: Sequence[Numbers] | None = None) -> list[str]:
     """The tables of all cases of a run that have an outcome, and where its files are.
+
+    Args:
+        run: the run.
+        numbers: of all its claws, where they have been read already.
 
     Raises:
         PlanError: the run's plan can't be read.
     """
-    numbers = numbers_of(run)
+    numbers = numbers_of(run) if numbers is None else numbers
     claws = [claw for claw in numbers if claw.cases]
     if not claws:
         return ["no case has an outcome"]

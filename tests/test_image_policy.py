@@ -179,8 +179,10 @@ def test_when_an_instance_is_needed() -> None:
     upcoming.begin("x-c")
     upcoming.end("y-b")
     assert upcoming.needed() == {"c": AT_WORK}
-    upcoming.begin("x-b")  # once more
-    upcoming.begin("x-unknown")
+    assert upcoming.begin("x-b"), "once more"
+    assert not upcoming.begin("x-unknown")
+    assert not upcoming.begin("x-a"), "its verdict is only repeated"
+    assert not upcoming.end("x-a")
     assert upcoming.needed() == {"b": AT_WORK, "c": AT_WORK}
 
 

@@ -69,11 +69,19 @@ def test_what_has_ended_is_first_and_what_broke_is_run_again_in_its_place(tmp_pa
         ("nanobot", names[1], "infrastructure"),
         ("nanobot", names[2], "run_budget"),
     ):
-        run.finish(run.case(claw, name), {"outcome": outcome, "seconds": {}})
+        case = run.case(claw, name)
+        case.begin()
+        case.keep_manifest({})
+        case.keep_export(
+            {"model_name_or_path": claw, "is_final": True, "ending": "finished", "seconds": {}}, "", "", []
+        )
+        run.finish(case, {"outcome": outcome, "seconds": {}})
     order = Order.settle(run, Durations(tmp_path, "m"), resume=True)
     assert order.finished == {f"nanobot-{names[0]}"}
     assert arranged(order, items_of(names))[0] == f"nanobot-{names[0]}"
     assert Order.settle(run, Durations(tmp_path, "m"), resume=False).finished == frozenset()
+    (run.case("nanobot", names[0]).path / "git.patch").write_text("torn")
+    assert Order.settle(run, Durations(tmp_path, "m"), resume=True).finished == frozenset(), "it is judged again"
 
 
 @pytest.mark.parametrize("outcome", ["won", 7, ["resolved"]])

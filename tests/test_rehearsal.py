@@ -209,3 +209,83 @@ def test_a_run_loses_nothing_whatever_is_thrown_at_it() -> None:
 def test_no_case_ends_by_what_only_shows_it(tmp_path: Path) -> None:
     (tmp_path / ".progress").touch()
     Progress(tmp_path, "gw0").say("amber-django__django-11790", "the claw works")
+
+
+WHAT_WAS_STARTED = """
+import os
+from pathlib import Path
+
+def note(word):
+    with Path(os.environ["STARTED"]).open("a") as log:
+        log.write(f"{word}\\n")
+
+def pytest_configure_node(node):
+    note("worker")
+
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        from clawbench.plugin import SESSION
+        note("gateway" if config.stash[SESSION]._gateway is not None else "none")
+"""
+
+
+def test_a_command_starts_what_its_open_cases_need(tmp_path: Path) -> None:
+    """And tells of the others what the command told that ran them."""
+    stage = rehearsed(tmp_path, 40, 2, seed=0, breaks=0.0)
+    (tmp_path / "started.py").write_text(WHAT_WAS_STARTED)
+    log = tmp_path / "started.txt"
+    cases = stage.run.cases
+    for torn, workers, gateway in ((0, 4, "gateway"), (0, 1, "none"), (1, 1, "gateway"), (3, 3, "gateway")):
+        for case in cases()[:torn]:
+            (case.path / "git.patch").unlink()
+        before = checks.ended(stage.run)
+        code, said = run(stage, "-p", "started", PYTHONPATH=str(tmp_path), STARTED=str(log))
+        assert code == 1, said
+        assert log.read_text().split() == [*["worker"] * workers, gateway]
+        log.unlink()
+        checks.untouched(before)
+        assert checks.is_complete(stage)
+        if not torn:
+            checks.whole(stage)
+        begun = [row["case"] for row in stage.ledger.rows() if row["event"] == "claw begins"]
+        assert len(begun) == 40 + {0: 0, 1: 1, 3: 4}[torn], "no case that had ended is run again"
+
+
+GROWTH = """
+import gc, json, os, tracemalloc
+from pathlib import Path
+import pytest
+
+tracemalloc.start()
+looks = []
+cases = 0
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish():
+    global cases
+    cases += 1
+    if cases % 5 == 0:
+        gc.collect()
+        looks.append((cases, tracemalloc.get_traced_memory()[0]))
+
+def pytest_unconfigure():
+    name = os.environ.get("PYTEST_XDIST_WORKER", "controller")
+    Path(os.environ["GROWTH"], name).write_text(json.dumps(looks))
+"""
+
+
+def test_memory_stays_where_it_is_as_cases_end(tmp_path: Path) -> None:
+    """What pytest's reports hold of a case to the end is in it: packed, and no more than that."""
+    stage = rehearsed(tmp_path, 60, 1, seed=0, breaks=0.0)
+    (tmp_path / "growth.py").write_text(GROWTH)
+    (tmp_path / "looks").mkdir()
+    code, said = run(stage, "-p", "growth", PYTHONPATH=str(tmp_path), GROWTH=str(tmp_path / "looks"))
+    assert code == 1, said
+    grown = {}
+    for path in (tmp_path / "looks").iterdir():
+        (first, before), *_, (last, after) = json.loads(path.read_text())
+        grown[path.name] = (after - before) / (last - first)
+    assert grown.keys() >= {"controller", "gw0", "gw1"}
+    print(grown)
+    assert grown.pop("controller") < 6 << 10
+    assert max(grown.values()) < 4 << 10

@@ -71,7 +71,7 @@ def solve(case: Case) -> Spent:
     whole = time.monotonic() - began
     case.bench.client.close()
     if "evaluation" not in case.seconds:
-        raise RuntimeError(f"{case.claw} left no patch: {explanation(case)}")
+        raise RuntimeError(f"{case.claw} left no patch: {explanation(case, case.folder.metadata() or {})}")
     log = (case.folder.path / "evaluation" / "run_instance.log").read_text()
     tests = float(re.findall(r"Test runtime: ([\d_.]+) seconds", log)[-1].replace("_", ""))
     phases = {**case.seconds, "evaluation": case.seconds["evaluation"] - tests}

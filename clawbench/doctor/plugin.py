@@ -25,7 +25,6 @@ from clawbench.options import DEFAULT_MODEL, settings_from
 from clawbench.scheduling.workers import described
 from clawbench.session import Session, bench_from
 from clawbench.settings import Settings
-from clawbench.state import has_ended
 from gateway.metering.prices import PriceError
 from gateway.providers import ProviderConfigError
 
@@ -104,12 +103,7 @@ def before(
     settings = session.settings
     if settings.skip_checks or not (settings.has_price or any(not name.listed.embedded for name in cases)):
         return
-    folder = session.run.case
-    left = [
-        name
-        for name in cases
-        if not (settings.resume and has_ended(folder(name.claw, name.listed.instance_id, name.sample)))
-    ]
+    left = [name for name in cases if name.case_id not in session.order.finished]
     if not left:
         return
     claws = list(dict.fromkeys(name.claw for name in left))

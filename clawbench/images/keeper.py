@@ -131,13 +131,13 @@ class ImageKeeper:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test begins, in whichever process."""
-        self._upcoming.begin(nodeid)
-        self._happened()
+        if self._upcoming.begin(nodeid):
+            self._happened()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """A test has ended."""
-        self._upcoming.end(nodeid)
-        self._happened()
+        if self._upcoming.end(nodeid):
+            self._happened()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str) -> None:

@@ -34,7 +34,7 @@ def keep(config: pytest.Config, session: Session, ids: Sequence[str], write: Cal
         name = selection.case_of(node_id)
         for listed in [name.listed] if name is not None else gold.instances_of([node_id]):
             tests[node_id] = listed
-        if name is not None and bench.settings.resume and name.case_id in bench.order.finished:
+        if name is not None and name.case_id in bench.order.finished:
             finished.append(node_id)
     workers = len(getattr(config.option, "tx", None) or [""])
     # where cases run in this very process, its terminal is theirs while they do

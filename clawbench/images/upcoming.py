@@ -19,25 +19,26 @@ class Upcoming:
             cases: the id of each and its instance, in the order in which they are run.
             finished: ids of those that need no image, as their verdicts are only repeated.
         """
-        self._cases = list(cases)
-        self._instance = dict(self._cases)
-        self._waiting = dict.fromkeys(case for case, _ in self._cases)
-        for case in finished:
-            self._waiting.pop(case, None)
+        without = set(finished)
+        self._instance = {case: instance for case, instance in cases if case not in without}
+        self._waiting = dict.fromkeys(self._instance)
         self._at_work: set[str] = set()
         self._lock = threading.Lock()
 
-    def begin(self, case: str) -> None:
-        """A case begins, for the first time or once more."""
+    def begin(self, case: str) -> bool:
+        """A case begins, for the first time or once more; whether it needs an image."""
         with self._lock:
-            if case in self._instance:
-                self._waiting.pop(case, None)
-                self._at_work.add(case)
+            if case not in self._instance:
+                return False
+            self._waiting.pop(case, None)
+            self._at_work.add(case)
+            return True
 
-    def end(self, case: str) -> None:
-        """A case has ended."""
+    def end(self, case: str) -> bool:
+        """A case has ended; whether it needed an image."""
         with self._lock:
             self._at_work.discard(case)
+            return case in self._instance
 
     def needed(self) -> dict[str, int]:
         """How many cases will begin before an instance's next one, by instance; `AT_WORK` where one is at work.

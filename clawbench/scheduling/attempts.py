@@ -6,7 +6,9 @@ pytest's reports get the last attempt's alone, so that every case has one verdic
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Literal
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -14,9 +16,11 @@ from docker.errors import DockerException
 
 from clawbench.bench import Bench
 from clawbench.case import Case
+from clawbench.fixtures import BENCH
 from clawbench.names import CaseName
-from clawbench.reporting import BROKE, CASE, told
+from clawbench.reporting import BROKE, CASE, properties, shown_as, told
 from clawbench.scheduling.retries import may_pass, pause_before
+from clawbench.selection import name_of
 from clawbench.solving import RefusedKeyError
 from gateway.client import GatewayError
 from workspace.errors import WorkspaceError
@@ -29,18 +33,47 @@ _REASON = 300
 def run_with_retries(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Run a case, and again while infrastructure breaks it and another attempt may do better; then report it.
 
+    A case whose verdict stands is not set up at all: the verdict is reported.
+
     Args:
         item: the case.
         nextitem: what pytest runs after it.
     """
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    while _is_to_be_run_again(item):
+    reports = _repeated(item)
+    if not reports:
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        while _is_to_be_run_again(item):
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
     for report in reports:
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _repeated(item: pytest.Item) -> Sequence[pytest.TestReport]:
+    """The reports of a case whose verdict stands, as of one that was run; none for a case that is to be run.
+
+    Nobody is at work on such a case, so it is not locked: a worker that a killed run left behind may still write
+    to the journal of it, and no more.
+    """
+    name = name_of(item)
+    if name is None:
+        return ()
+    case = Case(item.config.stash[BENCH], name)
+    metadata = case.standing()
+    if metadata is None:
+        return ()
+    now = time.time()
+
+    def report(when: Literal["setup", "call", "teardown"]) -> pytest.TestReport:
+        outcome, why = shown_as(case, metadata) if when == "call" else ("passed", None)
+        keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
+        return pytest.TestReport(item.nodeid, item.location, keywords, outcome, why, when, start=now, stop=now)
+
+    reports = report("setup"), report("call"), report("teardown")
+    reports[-1].user_properties = properties(case, metadata)
+    return reports
 
 
 def _is_to_be_run_again(item: pytest.Item) -> bool:

@@ -32,9 +32,17 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
     """
 
     collection: list[str] | None
+    numnodes: int
+    """Workers that tell what they collected before anything is handed out."""
 
     def __init__(
-        self, config: pytest.Config, log: Any, put_back: Callable[[str], bool | None], attempts: int
+        self,
+        config: pytest.Config,
+        log: Any,
+        put_back: Callable[[str], bool | None],
+        attempts: int,
+        *,
+        waits_for_all: bool = True,
     ) -> None:
         """Nothing is handed out before `schedule`.
 
@@ -44,6 +52,8 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
             put_back: told the test id of each case whose worker died, once its process is gone; whether the case
                 is to be run again, or None where all of it was reported before.
             attempts: that a case has.
+            waits_for_all: whether nothing is handed out before all workers have told what they collected; else
+                the first one begins.
         """
         super().__init__(config, log)
         self._put_back = put_back
@@ -51,6 +61,8 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         """Workers that take nothing any more, and whose end has not been told."""
         self._deaths = 0
         self._most_deaths = attempts * max(FEWEST_DEATHS, self.numnodes)
+        if not waits_for_all:
+            self.numnodes = 1
 
     @property
     def tests_finished(self) -> bool:

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from clawbench.selection import name_of
+from clawbench.state import verdict_of
 from evaluation.lists import ListedInstance, by_id
-from evaluation.outcomes import POLICY, Outcome
 from records.durations import Durations
 from records.run import RunDirectory, RunError
 
@@ -72,19 +72,16 @@ class Order(BaseModel):
         items.sort(key=place)
 
 
-_KEPT = tuple(outcome for outcome, policy in POLICY.items() if not policy.run_again)
-
-
 def _finished(run: RunDirectory) -> frozenset[str]:
     """The cases whose verdicts a rerun only repeats."""
     found = set()
     for case in run.cases():
-        outcome = (case.metadata() or {}).get("outcome")
-        if outcome in _KEPT:
-            found.add(f"{case.claw}-{case.path.name}")
-        elif outcome not in (None, *Outcome):
+        try:
+            if verdict_of(case) is not None:
+                found.add(f"{case.claw}-{case.path.name}")
+        except ValueError as error:
             raise RunError(
-                f"{case.path} has the outcome {outcome!r}, which this version does not know: go on by the version "
+                f"{case.path} has an outcome which this version does not know ({error}): go on by the version "
                 "that made it, or move the folder elsewhere, then run the same command again"
-            )
+            ) from error
     return frozenset(found)

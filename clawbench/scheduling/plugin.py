@@ -34,7 +34,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
             return None if told[test_id] else False
         return name is not None and attempts.is_run_again_elsewhere(bench, name)
 
-    return OneAtATime(config, log, put_back, attempts=bench.settings.infra_retries + 1)
+    attempts_of_each = bench.settings.infra_retries + 1
+    return OneAtATime(config, log, put_back, attempts_of_each, waits_for_all=not bench.order.finished)
 
 
 @pytest.hookimpl(tryfirst=True)
