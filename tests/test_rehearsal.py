@@ -286,6 +286,5 @@ def test_memory_stays_where_it_is_as_cases_end(tmp_path: Path) -> None:
         (first, before), *_, (last, after) = json.loads(path.read_text())
         grown[path.name] = (after - before) / (last - first)
     assert grown.keys() >= {"controller", "gw0", "gw1"}
-    print(grown)
     assert grown.pop("controller") < 6 << 10
     assert max(grown.values()) < 4 << 10

@@ -2,8 +2,8 @@
 
 The run is a rehearsal (`clawbench.rehearsal`): all of it is real but for the engine. Its first command, which runs
 every case, is shown beside the second, which finds them finished: it needs one worker, and no gateway. CPU is that
-of all processes of a command. Memory is told as the most that a process had, and as what it grew by for each case of
-the run, once a fifth of them had made it warm.
+of all processes of a command. Memory is told as the most that a process had, and as what it grew by for each case
+of the run, once a fifth of them had made it warm.
 """
 
 from __future__ import annotations
