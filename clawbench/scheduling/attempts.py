@@ -61,7 +61,10 @@ def _repeated(item: pytest.Item) -> Sequence[pytest.TestReport]:
     if name is None:
         return ()
     case = Case(item.config.stash[BENCH], name)
-    metadata = case.standing()
+    try:
+        metadata = case.standing()
+    except OSError:
+        return ()  # it is met again, and told, where the case is set up
     if metadata is None:
         return ()
     now = time.time()
