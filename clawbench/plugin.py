@@ -38,12 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["attempt", "case"]
 
-pytest_plugins = (
-    "clawbench.conformance.plugin",
-    "clawbench.letting_go",
-    "clawbench.scheduling.plugin",
-    "clawbench.scheduling.wire",
-)
+_OWN = ("conformance.plugin", "letting_go", "scheduling.plugin", "scheduling.wire")
+pytest_plugins = tuple(f"clawbench.{name}" for name in _OWN)
 
 SESSION = pytest.StashKey[Session]()
 _SELECTED = pytest.StashKey[int]()
