@@ -121,14 +121,12 @@ def _kind(child: str) -> str:
     """What a child of the controller is; "" for one that is neither (yet), or gone."""
     try:
         line = Path(f"/proc/{child}/cmdline").read_bytes()
-        threads = sum(1 for _ in Path(f"/proc/{child}/task").iterdir())
     except OSError:
         return ""
     if b"gateway.server" in line:
         return "gateway"
-    # execnet's way to start a worker of pytest-xdist, which is told what it is before it has a second thread:
-    # one that dies before that ends pytest-xdist itself
-    return "worker" if b"sys.stdin.readline" in line and threads > 1 else ""
+    # execnet's way to start a worker of pytest-xdist
+    return "worker" if b"sys.stdin.readline" in line else ""
 
 
 def _memory(pid: int) -> tuple[int, int]:

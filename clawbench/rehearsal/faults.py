@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 from clawbench.rehearsal.command import Command
+from clawbench.rehearsal.ledger import READY
 from clawbench.rehearsal.stage import Stage
 from clawbench.run_manifest import ROOT
 from records.digests import files_below
@@ -55,9 +56,15 @@ def _there(command: Command, kind: str) -> list[int]:
 
 
 def _kill_worker(stage: Stage, command: Command, draw: Random) -> None:
-    del stage
-    if not command.kill(draw.choice(_there(command, "worker"))):
+    """Kill one that has started: where one dies before, pytest-xdist ends the command."""
+    while not (ready := _ready(stage).intersection(_there(command, "worker"))):
+        time.sleep(0.05)
+    if not command.kill(draw.choice(sorted(ready))):
         raise MissedError
+
+
+def _ready(stage: Stage) -> set[int]:
+    return {row["pid"] for row in stage.ledger.rows() if row["event"] == READY}
 
 
 def _kill_controller(stage: Stage, command: Command, draw: Random) -> None:

@@ -17,6 +17,8 @@ from typing import Any
 VARIABLE = "CLAWBENCH_REHEARSAL"
 """Names the rehearsal's folder."""
 LEDGER = "ledger.jsonl"
+READY = "worker is ready"
+"""The event of a worker that has all that pytest-xdist tells it at its start."""
 SYNCED = "synced.jsonl"
 """A ledger of its own: how much of which file was on the disk."""
 

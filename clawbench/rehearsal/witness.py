@@ -16,17 +16,19 @@ from typing import Any
 
 import pytest
 
-from clawbench.rehearsal.ledger import LEDGER, SYNCED, VARIABLE, Ledger, replace, standing
+from clawbench.rehearsal.ledger import LEDGER, READY, SYNCED, VARIABLE, Ledger, replace, standing
 from evaluation.judgement import Judgement
 from workspace.owner import CASE
 from workspace.running import Workspace
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Look on, whatever stands in for an engine."""
     folder = Path(os.environ[VARIABLE])
     ledger = Ledger(folder / LEDGER)
+    if hasattr(config, "workerinput"):
+        ledger.note(READY)
     replace(
         {
             "clawbench.solving.open_workspace": _claws(ledger, standing("clawbench.solving.open_workspace")),
