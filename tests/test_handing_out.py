@@ -27,7 +27,7 @@ def pytest_xdist_make_scheduler(config, log):
     def put_back(test_id):
         died.append(test_id)
         return died.count(test_id) <= 2
-    return OneAtATime(config, log, put_back, attempts=3)
+    return OneAtATime(config, log, put_back, attempts=3, is_brief=lambda test_id: "brief" in test_id)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
@@ -165,6 +165,20 @@ def test_it(number):
     assert code == 0, output
     assert "4 passed" in output
     assert [line.split()[0] for line in noted] == [*"0123"]
+
+
+def test_what_waits_behind_a_brief_one_whose_worker_died_is_another_workers(tmp_path: Path) -> None:
+    tests = """
+@pytest.mark.parametrize("number", range(50))
+def test_brief(number):
+    note(number)
+    if number == 3 and len([line for line in noted() if line.startswith("3 ")]) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    code, output, noted = run(tmp_path, tests, "-n2")
+    assert code == 0, output
+    assert "50 passed" in output
+    assert sorted(int(line.split()[0]) for line in noted) == sorted([3, *range(50)])
 
 
 def test_where_every_worker_dies_the_run_ends(tmp_path: Path) -> None:

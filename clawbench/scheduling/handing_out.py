@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ FEWEST_DEATHS = 10
 """Workers that may die in a row, for each attempt that a case has, or as many as there are workers. A case that
 kills its worker may do so for each claw and sample."""
 
+_BRIEF = 20
+"""Cases that take no time which are handed to a worker at once: it need not wait for the controller after each."""
 _ENDS_WITHIN = 10.0
 """Seconds that a process whose pipe has closed may take to be gone."""
 
@@ -43,6 +46,7 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         attempts: int,
         *,
         waits_for_all: bool = True,
+        is_brief: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Nothing is handed out before `schedule`.
 
@@ -54,9 +58,12 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
             attempts: that a case has.
             waits_for_all: whether nothing is handed out before all workers have told what they collected; else
                 the first one begins.
+            is_brief: whether a test id's case takes no time, as its verdict is only repeated: some of these may
+                wait at a worker.
         """
         super().__init__(config, log)
         self._put_back = put_back
+        self._is_brief = is_brief
         self._dead: set[WorkerController] = set()
         """Workers that take nothing any more, and whose end has not been told."""
         self._deaths = 0
@@ -85,12 +92,18 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         is_ready = node in self.node2collection and not node.shutting_down and node not in self._dead
         if is_ready and self.pending and not self.node2pending[node]:
             try:
-                self._send_tests(node, 1)
+                self._send_tests(node, self._at_once())
             except OSError:  # it has died, which pytest-xdist will tell in a moment; it never got the case
                 self._dead.add(node)
-                self.pending.insert(0, self.node2pending[node].pop())
+                self.pending[:0] = self.node2pending[node]
+                self.node2pending[node] = []
                 for other in self.nodes:
                     self.check_schedule(other)
+
+    def _at_once(self) -> int:
+        """How many of the next cases go to one worker: one, or some that take no time."""
+        collected = self.collection or []
+        return max(1, sum(1 for _ in takewhile(lambda i: self._is_brief(collected[i]), self.pending[:_BRIEF])))
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """A worker ended a case."""
@@ -114,6 +127,7 @@ class OneAtATime(LoadScheduling):  # type: ignore[misc]  # xdist has no types th
         test_id: str = self.collection[pending[0]]
         if not died:
             return test_id
+        self.pending[:0] = pending[1:]  # which it had not begun
         _wait_for_end(node.gateway._rinfo().pid)
         again = self._put_back(test_id)
         if again:

@@ -34,8 +34,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
             return None if told[test_id] else False
         return name is not None and attempts.is_run_again_elsewhere(bench, name)
 
+    def is_brief(test_id: str) -> bool:
+        name = case_of(test_id)
+        return name is not None and name.case_id in bench.order.finished
+
     attempts_of_each = bench.settings.infra_retries + 1
-    return OneAtATime(config, log, put_back, attempts_of_each, waits_for_all=not bench.order.finished)
+    return OneAtATime(
+        config, log, put_back, attempts_of_each, waits_for_all=not bench.order.finished, is_brief=is_brief
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
