@@ -27,7 +27,7 @@ from gateway.case import counts_of
 from gateway.client import GatewayError
 from gateway.models import CaseSpec
 from records.case import CaseFolder
-from records.journal import now
+from records.journal import PlannedCase, now
 from workspace.owner import labels
 from workspace.prepare import WORKDIR, PreparedImage
 
@@ -98,7 +98,7 @@ class Case:
     @property
     def is_finished(self) -> bool:
         """Whether it has an outcome that a rerun does not ask for again, and the patch that it is of."""
-        return verdict_of(self.folder) is not None
+        return self.standing() is not None
 
     def standing(self) -> dict[str, Any] | None:
         """The metadata of a case whose verdict this command only repeats; None for one that it runs."""
@@ -106,8 +106,11 @@ class Case:
 
     @property
     def _keeps(self) -> bool:
-        """Whether what is there of it stays; what this command did itself does at a further attempt."""
-        return self.bench.settings.resume or bool(self.bench.retries.reasons(self.case_id))
+        """Whether what is there of it stays; asked to forget, a command still keeps what it did itself."""
+        if self.bench.settings.resume:
+            return True
+        case = PlannedCase(self.claw, self.listed.instance_id, self.sample)
+        return self.bench.run.journal.read().has_begun(case, self.folder.attempt)
 
     @property
     def is_exported(self) -> bool:
@@ -160,6 +163,9 @@ class Case:
             return
         self.bench.require_gateway()
         self.bench.require_money()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         # first the journal: of what is removed now, it knows why
         self.note("begun", attempt=self.folder.attempt + 1)
         self.folder.begin()
@@ -257,6 +263,8 @@ class Case:
         """
         if self.is_finished:
             return
+        if not self._keeps:
+            self._begin_anew()  # what is there is of an earlier command, and was to be forgotten
         export = self.folder.export() or self._used()
         self._finish(outcome, {**export, "detail": why}, Judgement(Verdict.NOT_JUDGED, detail=why))
 

@@ -75,6 +75,20 @@ class Reading:
         """What happened to the run, of the kinds that are named."""
         return [entry for entry in self.entries if entry.event in events and entry.case is None]
 
+    def has_begun(self, case: PlannedCase, attempt: int) -> bool:
+        """Whether the last command began an attempt at a case.
+
+        Args:
+            case: which.
+            attempt: its number, as the case's folder has it.
+        """
+        for entry in reversed(self.entries):
+            if entry.event == "started":
+                return False
+            if entry.event == "begun" and entry.case == case and entry.facts.get("attempt") == attempt:
+                return True
+        return False
+
 
 class Journal:
     """`<run>/state.jsonl`."""

@@ -185,10 +185,49 @@ def test_no_case_is_run_again_where_that_helps_nothing_nor_more_of_it_than_must_
     code, said = run(stage, *faulty, "--no-resume", PYTHONPATH=str(tmp_path))
     assert "run again after infrastructure errors" in said
     checks.whole(stage)
-    done = [(row["event"], row["case"]) for row in stage.ledger.rows()][len(before) :]
+    done = [(row["event"], row.get("case")) for row in stage.ledger.rows()][len(before) :]
     judged = {case for event, case in done if event == "judge begins"}
     assert {done.count(("claw begins", case)) for case in stage.cases} == {1}
     assert {done.count(("judge begins", case)) for case in judged} == {3}
+
+
+DYING = """
+import os, signal
+from pathlib import Path
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    for number, case in enumerate(os.environ["DYING"].split()):
+        deaths = list(Path(os.environ["DEATHS"]).glob(f"{number}-*"))
+        if f"[{case}]" in item.nodeid and len(deaths) <= number:
+            (Path(os.environ["DEATHS"]) / f"{number}-{len(deaths)}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return (yield)
+"""
+
+
+def test_asked_to_forget_a_command_does_not_tell_an_earlier_one_s_verdict_where_a_worker_dies_first(
+    tmp_path: Path,
+) -> None:
+    stage = rehearsed(tmp_path, 5, 1, seed=0, breaks=0.0)
+    run(stage)
+    once, twice = list(stage.cases)[:2]
+    (tmp_path / "dying.py").write_text(DYING)
+    (tmp_path / "deaths").mkdir()
+    before = len(list(stage.ledger.rows()))
+    words = ("-p", "dying", "--no-resume", "--infra-retries=1")
+    extra = {"DYING": f"{once} {twice}", "DEATHS": str(tmp_path / "deaths"), "PYTHONPATH": str(tmp_path)}
+    code, said = run(stage, *words, **extra)
+    assert len(list((tmp_path / "deaths").iterdir())) == 3, said
+    assert code == 1
+    done = [row["case"] for row in list(stage.ledger.rows())[before:] if row["event"] == "claw begins"]
+    assert sorted(done) == sorted(set(stage.cases) - {twice})
+    outcomes = {f"{case.claw}-{case.path.name}": (case.metadata() or {})["outcome"] for case in stage.run.cases()}
+    assert outcomes[twice] == "infrastructure"
+    run(stage)
+    done = [row["case"] for row in list(stage.ledger.rows())[before:] if row["event"] == "claw begins"]
+    assert sorted(done) == sorted(stage.cases), "what an earlier command exported is not judged again, either"
 
 
 def test_a_run_loses_nothing_whatever_is_thrown_at_it() -> None:

@@ -315,7 +315,7 @@ def test_what_a_script_did_is_told_as_what_it_is(tmp_path: Path) -> None:
 )
 def test_records_that_are_no_records_are_told(tmp_path: Path, name: str, text: str, said: str) -> None:
     run = demo_run(tmp_path, Outcome.RESOLVED, Outcome.RESOLVED)
-    (run.case("nanobot", IDS[0]).path / name).write_text(text)
+    (run.case("nanobot", IDS[0]).path / name).write_text(f"{text}\n")
     code, output = export(run, tmp_path / "to", "--subset")
     assert code != 0
     assert said in output

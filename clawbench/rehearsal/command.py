@@ -30,11 +30,15 @@ class Memory:
     """KiB, by the kernel's own account."""
 
     def growth(self) -> float:
-        """KiB that it grew by for each step of the run after the first fifth; 0 where there were too few."""
+        """KiB that it grew by for each step of the run after the first fifth; 0 where there were too few.
+
+        What it takes after the last step, to write reports, is in its peak.
+        """
         last = self.looks[-1][0]
-        warm = [look for look in self.looks if look[0] >= last / 5]
-        steps = warm[-1][0] - warm[0][0]
-        return (warm[-1][1] - warm[0][1]) / steps if steps > 10 else 0.0
+        warm = [look for look in self.looks if last / 5 <= look[0] < last]
+        if not warm or (steps := warm[-1][0] - warm[0][0]) <= 10:
+            return 0.0
+        return (warm[-1][1] - warm[0][1]) / steps
 
 
 class Command:
