@@ -13,6 +13,7 @@ import pytest
 
 from clawbench.progress import Progress
 from clawbench.rehearsal import checks, faults
+from clawbench.rehearsal.claws import NAMES
 from clawbench.rehearsal.command import started
 from clawbench.rehearsal.stage import Stage, rehearsed
 from clawbench.run_manifest import ROOT
@@ -55,6 +56,37 @@ def test_a_worker_that_dies_after_the_verdict_takes_it_not_along(tmp_path: Path,
     journal = (stage.run.path / "state.jsonl").read_text().splitlines()
     events = [json.loads(line)["event"] for line in journal]
     assert events.count("finished") == len(stage.cases)
+
+
+OTHER_TESTS = """
+import pytest
+
+@pytest.fixture(scope="module")
+def shared():
+    yield 1
+
+def test_NAME(shared): pass
+
+class TestOthers:
+    def test_NAME_in_a_class(self): pass
+
+def test_NAME_again(shared): pass
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_other_modules_in_the_same_command_are_run_as_ever(tmp_path: Path, workers: str) -> None:
+    stage = rehearsed(tmp_path, 5, 1, seed=0, breaks=0.0)
+    others = [tmp_path / "test_first.py", tmp_path / "test_second.py"]
+    for path in others:
+        path.write_text(OTHER_TESTS.replace("NAME", path.stem))
+    modules = [str(ROOT / "tests_bench/test_resolved.py"), *map(str, others)]
+    for _ in "new", "ended":
+        said = run(stage, "-n", workers, "-k", f"test_ or ({' or '.join(NAMES)})", *modules)[1]
+        assert "error" not in said.splitlines()[-1], said
+        report = json.loads((stage.run.path / "report.json").read_text())
+        outcomes = [test["outcome"] for test in report["tests"] if "test_resolved" not in test["nodeid"]]
+        assert outcomes == ["passed"] * 6
 
 
 DISK_FULL_AFTER_THE_VERDICT = """

@@ -62,6 +62,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """End what is set up of another module still: a worker did not know that this comes next, nor does a verdict
+    that is repeated end anything.
+    """
+    if BENCH in item.config.stash:
+        item.session._setupstate.teardown_exact(item)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Scheduling) -> None:
     """A worker died at a case, and it is not run again: an error, never the claw's failure."""
