@@ -64,8 +64,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """End what is set up of another module still: a worker did not know that this comes next, nor does a verdict
-    that is repeated end anything.
+    """End what is set up of another module still.
+
+    The item before may not have known that this one comes next, and a verdict that is repeated ends nothing.
     """
     if BENCH in item.config.stash:
         item.session._setupstate.teardown_exact(item)
