@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +49,8 @@ def add_to(app: typer.Typer) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
+    if isinstance(sys.stdout, TextIOWrapper):  # names of files may be no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
     except (RunError, PlanError, SubmissionError, ProviderConfigError, OSError) as error:

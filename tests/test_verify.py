@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -390,3 +391,10 @@ def test_the_command_ends_with_what_it_found(run: RunDirectory) -> None:
     done = clawbench("verify", "nothing-like-it", "--artifacts", str(run.path.parent))
     assert done.exit_code == 2
     assert "there is no run nothing-like-it" in done.stdout
+
+
+def test_a_name_that_is_no_text_is_told_like_any_other(run: RunDirectory) -> None:
+    (unresolved(run).path / os.fsdecode(b"caf\xe9")).write_text("")
+    done = clawbench("verify", str(run.path))
+    assert (done.exit_code, done.exception.__class__) == (1, SystemExit)
+    assert "caf\\udce9" in done.stdout
