@@ -198,6 +198,12 @@ def no_log(run: RunDirectory) -> str:
     return "agent_stdout.log is gone"
 
 
+def no_patch_of_one_that_was_not_judged(run: RunDirectory) -> str:
+    case = next(case for case in run.cases() if (case.metadata() or {})["verdict"] == "not_judged")
+    (case.path / "git.patch").unlink()
+    return f"{case.claw}-{case.path.name}: git.patch is gone"
+
+
 def one_more_file(run: RunDirectory) -> str:
     (resolved(run).path / "session" / "better.jsonl").write_text("{}\n")
     return "session/better.jsonl is none of its files"
@@ -313,6 +319,7 @@ ATTACKS = [
     no_folder,
     no_outcome,
     no_log,
+    no_patch_of_one_that_was_not_judged,
     one_more_file,
     no_digests,
     digests_that_are_none,

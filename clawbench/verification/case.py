@@ -134,7 +134,8 @@ class CaseCheck:
             yield f"outcome {outcome} does not follow from ending {metadata['ending']} and verdict {verdict}"
         logs = self._folder.path / "evaluation"
         if verdict is Verdict.NOT_JUDGED:
-            if self._folder.patch():
+            patch = self._folder.path / "git.patch"
+            if patch.exists() and patch.stat().st_size:
                 yield "its patch is not empty, and was not judged"
             return
         try:
