@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -236,7 +236,8 @@ def pytest_runtest_makereport(
     reporting.amend(item, call, report)
     found = item.stash.get(reporting.CASE, None)
     if found is not None and report.when == "teardown":  # the one that JUnit and the JSON report take them from
-        report.user_properties[:] = reporting.properties(found, found.folder.metadata())
+        with suppress(OSError):  # of a file that can't be read the case's own error tells
+            report.user_properties[:] = reporting.properties(found, found.folder.metadata())
     return report
 
 

@@ -34,6 +34,8 @@ def place(config: pytest.Config, folder: Path) -> None:
         option.json_report = True
         option.json_report_file = str(folder / "report.json")
         placed.append(folder / "report.json")
+    elif wanted:
+        option.json_report = True  # pytest-json-report would write none without its `--json-report`
 
 
 def clean(config: pytest.Config) -> None:

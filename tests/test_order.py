@@ -95,6 +95,14 @@ def test_an_outcome_that_is_none_ends_the_command_in_words(tmp_path: Path, outco
         Order.settle(run, Durations(tmp_path, "m"), resume=resume)
 
 
+def test_a_verdict_that_cant_be_read_ends_the_command_in_words(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    case = run.case("nanobot", LISTED[0].instance_id)
+    (case.path / "metadata.json").mkdir(parents=True)
+    with pytest.raises(RunError, match=f"{case.path} can't be read"):
+        Order.settle(run, Durations(tmp_path, "m"), resume=True)
+
+
 @given(
     known=st.dictionaries(st.sampled_from([listed.instance_id for listed in LISTED]), st.floats(0, 1e5)),
     finished=st.sets(st.sampled_from([f"nanobot-{listed.instance_id}" for listed in LISTED])),

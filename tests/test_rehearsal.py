@@ -139,6 +139,14 @@ def pytest_sessionfinish(session):
 """
 
 
+def test_reports_are_written_where_the_command_says(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 5, 1, seed=0, breaks=0.0)
+    run(stage, f"--json-report-file={tmp_path / 'mine.json'}", f"--junitxml={tmp_path / 'mine.xml'}")
+    assert len(json.loads((tmp_path / "mine.json").read_text())["tests"]) == 5
+    assert (tmp_path / "mine.xml").read_text().count("<testcase ") == 5
+    assert not list(stage.run.path.glob("report.json")) + list(stage.run.path.glob("junit.xml"))
+
+
 def test_a_report_that_was_written_in_part_is_told_of(tmp_path: Path) -> None:
     stage = rehearsed(tmp_path, 5, 1, seed=0, breaks=0.0)
     (tmp_path / "torn.py").write_text(TORN_REPORT)

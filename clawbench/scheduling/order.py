@@ -79,6 +79,11 @@ def _finished(run: RunDirectory) -> frozenset[str]:
         try:
             if verdict_of(case) is not None:
                 found.add(f"{case.claw}-{case.path.name}")
+        except OSError as error:
+            raise RunError(
+                f"{case.path} can't be read ({error}): see to the disk, or move the folder elsewhere, which has "
+                "the case run anew, then run the same command again"
+            ) from error
         except ValueError as error:
             raise RunError(
                 f"{case.path} has an outcome which this version does not know ({error}): go on by the version "
