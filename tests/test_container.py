@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import socket
 import tempfile
 import threading
@@ -449,6 +450,16 @@ def test_fetch_never_follows_a_link(client: docker.DockerClient, tmp_path: Path)
         assert workspace.fetch("/not/there", tmp_path / "nothing") == []
         assert workspace.fetch("/s/secret", tmp_path / "one") == [tmp_path / "one/secret"]
     assert secret.read_text() == "of the host"
+
+
+def test_fetch_leaves_out_what_is_too_deep_down_for_the_host(client: docker.DockerClient, tmp_path: Path) -> None:
+    with opened(client) as workspace:
+        make = "mkdir -p $1; echo a >$1/file"
+        for depth in (200, 1200):
+            told(workspace, "sh", "-c", make, "sh", "/s/" + "a/" * depth)
+        assert workspace.fetch("/s", tmp_path / "got") == [tmp_path / "got" / ("a/" * 200) / "file"]
+    assert len(list((tmp_path / "got").rglob("*"))) == 201
+    shutil.rmtree(tmp_path / "got")
 
 
 def test_put_makes_folders_and_mounts_can_not_be_written(client: docker.DockerClient, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ holds the workspace may end it so at any other moment, from any thread.
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -24,6 +25,9 @@ from workspace.archive import client_of, open_archive
 from workspace.errors import WorkspaceError
 from workspace.prepare import WORKDIR
 from workspace.throwaway import put_files
+
+_LONGEST = 1024
+"""Bytes of a path below a folder that is fetched: what is deeper down, Python can neither list nor remove."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,8 @@ class Workspace:
     def fetch(self, path: str, destination: Path) -> list[Path]:
         """Copy a file or a folder's regular files to the host, running or ended; symbolic links are left out.
 
+        So are files that are too deep down for a path on the host.
+
         Returns:
             what was copied; nothing where there is no such path.
         """
@@ -172,7 +178,7 @@ class Workspace:
         with suppress(NotFound), open_archive(self.container, path) as archive:
             for member in archive:
                 inner = Path(*Path(member.name).parts[1:]) if "/" in member.name else Path(member.name)
-                if ".." in inner.parts or inner.is_absolute():
+                if ".." in inner.parts or inner.is_absolute() or len(os.fsencode(inner)) > _LONGEST:
                     continue
                 target = destination / inner
                 if member.islnk() and member.linkname in copied:  # a second name of the same file
