@@ -95,6 +95,8 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[Planned
         PlanError: the run's plan can't be read.
         OSError: the file can't be written.
     """
+    if _lacks_workers(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.INTERRUPTED  # all is well with those that were run
     threshold = session.config.stash.get(_THRESHOLD, None)
     more: dict[str, Any] = {}
     if threshold is not None and session.exitstatus != pytest.ExitCode.USAGE_ERROR:  # else nothing was run
@@ -107,8 +109,15 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[Planned
     session.config.stash[_NUMBERS] = write_summary(run, more)
 
 
+def _lacks_workers(config: pytest.Config) -> bool:
+    """Whether pytest-xdist ended the command before its time, as more workers had died than may be replaced."""
+    return bool(getattr(config.pluginmanager.get_plugin("dsession"), "_summary_report", None))
+
+
 def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[PlannedCase]) -> list[str]:
-    """What `-x` or `--maxfail` left undone, where it ended the command: with it, no later one gets any further.
+    """What an option left undone that ended the command.
+
+    With `-x` or `--maxfail` no later one gets any further, and `--max-worker-restart` has workers not replaced.
 
     Args:
         config: of the controller.
@@ -118,13 +127,17 @@ def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[Planne
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     most = config.getoption("maxfail")
     failures = sum(len(terminal.stats.get(kind, ())) for kind in ("failed", "error")) if terminal else 0
-    if not most or failures < most:
+    if most and failures >= most:
+        option = "-x or --maxfail"
+    elif _lacks_workers(config):
+        option = "--max-worker-restart"
+    else:
         return []
     undone = sum(verdict_of(run.case(*case)) is None for case in asked)
     if not undone:
         return []
     return [
-        f"{undone} of {len(asked)} cases are open, as -x or --maxfail ended the command: the same command without "
+        f"{undone} of {len(asked)} cases are open, as {option} ended the command: the same command without "
         "it goes on with them"
     ]
 

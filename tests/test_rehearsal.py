@@ -58,6 +58,30 @@ def test_a_worker_that_dies_after_the_verdict_takes_it_not_along(tmp_path: Path,
     assert events.count("finished") == len(stage.cases)
 
 
+AT_THE_THIRD = """
+import os, signal
+
+begun = []
+
+def pytest_runtest_logstart(nodeid):
+    begun.append(nodeid)
+    if "PYTEST_XDIST_WORKER" in os.environ and len(begun) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_command_that_may_not_replace_workers_never_ends_as_if_all_were_well(tmp_path: Path) -> None:
+    stage = rehearsed(tmp_path, 30, 1, seed=0, breaks=0.0)
+    resolved = [name for name, expected in stage.cases.items() if expected.outcome == "resolved"]
+    (tmp_path / "deadly.py").write_text(AT_THE_THIRD)
+    deadly = ["-k", " or ".join(resolved), "-p", "deadly", "--max-worker-restart=0"]
+    code, said = run(stage, *deadly, PYTHONPATH=str(tmp_path))
+    assert "failed" not in said.splitlines()[-1]
+    assert code == 2
+    open_cases = len(resolved) - stage.ended()
+    assert f"{open_cases} of {len(resolved)} cases are open, as --max-worker-restart ended the command" in said
+
+
 OTHER_TESTS = """
 import pytest
 
