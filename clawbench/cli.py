@@ -131,17 +131,21 @@ def claws(plugins: Plugins = None) -> None:
 @app.command()
 def providers() -> None:
     """List the model providers: address, wire formats, and whether each has its key."""
-    table = Table("provider", "address", "formats", "transforms", "key", box=None, pad_edge=False)
     with _told():
         declared = load_providers(providers_file())
+    table = Table(box=None, pad_edge=False)
+    table.add_column("provider", no_wrap=True)
+    for heading in ("address", "formats", "transforms", "key"):
+        table.add_column(heading, overflow="fold")
     for name, provider in declared.items():
         try:
             state = "set" if read_key(provider) is not None else "none needed"
         except ProviderConfigError as error:
-            state = str(error).removeprefix(f"{name} needs its key in ")
+            state = str(error).removeprefix(f"{name} needs its key in ").removeprefix("the environment variable ")
         transforms = ", ".join(provider.transforms) or "-"
         table.add_row(name, provider.base_url, ", ".join(provider.apis), transforms, escape(state))
-    console.print(table)
+    # the names of variables must be there whole, to be copied, on a narrow terminal too
+    Console(highlight=False, width=max(console.width, 120)).print(table)
 
 
 @app.command()
@@ -232,7 +236,11 @@ def check(
     wanted = ids or embedded_ids()
     unknown = sorted(set(wanted) - set(embedded_ids()))
     if unknown:
-        console.print(f"[red]error:[/red] not in the embedded set: {escape(', '.join(unknown))}")
+        console.print(
+            f"[red]error:[/red] not in the embedded set: {escape(', '.join(unknown))}; "
+            f"it has {', '.join(embedded_ids())}",
+            soft_wrap=True,
+        )
         raise typer.Exit(2)
     with _told():
         results = list(_watched(check_tasks(connect(), wanted, home=default_home(), say=_say), _say))

@@ -39,8 +39,15 @@ def policy(text: str) -> Literal["keep", "prune"] | int:
     return budget
 
 
+_ARCHITECTURES = frozenset(
+    ("386", "amd64", "arm", "arm64", "loong64", "mips64", "mips64le", "ppc64", "ppc64le", "riscv64", "s390x")
+)
+"""Those that images of Linux are published for, in the words of the OCI image index: Go's GOARCH."""
+
+
 def _platform(text: str) -> str:
-    if not re.fullmatch(r"linux/[a-z0-9]+(/v[0-9]+)?", text):
+    matched = re.fullmatch(r"linux/([a-z0-9]+)(/v[0-9]+)?", text)
+    if matched is None or matched[1] not in _ARCHITECTURES:
         raise ArgumentTypeError(f"{text!r} is no platform of Linux containers, like linux/amd64")
     return text
 

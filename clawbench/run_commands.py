@@ -73,14 +73,17 @@ def runs(artifacts: Artifacts = Path("artifacts"), as_json: AsJson = False) -> N
         console.print(f"no run is in {artifacts}", markup=False, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
-    for heading, least in (("run", 8), ("begun", 10), ("claws", 8), ("model", 10)):
+    table.add_column("run", no_wrap=True)  # to be copied into the next command
+    for heading, least in (("begun", 10), ("claws", 8), ("model", 10)):
         table.add_column(heading, overflow="fold", min_width=least)
     for heading in ("done", "resolved", "errors", "spent", "size"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for one in found:
         table.add_row(*map(Text, _cells(one)))
-    Console(highlight=False, width=max(console.width, 110)).print(table)
+    Console(highlight=False, width=max(console.width, 102 + max(len(one.run.run_id) for one in found))).print(
+        table
+    )
 
 
 def _row(one: Listed) -> dict[str, object]:

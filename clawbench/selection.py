@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,21 @@ def why_nothing(config: pytest.Config) -> str:
         )
     if not wanted_claws(config):
         return "no case is selected: no claw is installed; `clawbench claws` lists them"
-    return "no case is selected by -k and -m; `pytest --collect-only -q` lists all"
+    return _unknown_id(config) or "no case is selected by -k and -m; `pytest --collect-only -q` lists all"
+
+
+def _unknown_id(config: pytest.Config) -> str | None:
+    """A line for the first test id of the command that no case has, None where there is none."""
+    samples = range(1, config.option.samples + 1)
+    known = [
+        CaseName(claw, one, sample).case_id for claw in claws() for one in listed_instances() for sample in samples
+    ]
+    for argument in _test_ids(config):
+        name = argument.partition("::test_resolved[")[2].removesuffix("]")
+        if name and name not in known:
+            near = get_close_matches(name, known, n=1)
+            return f"no case has the id {name}" + (f"; the nearest is {near[0]}" if near else "")
+    return None
 
 
 def _names_real(config: pytest.Config, left: set[str]) -> bool:

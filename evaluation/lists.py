@@ -77,7 +77,7 @@ def read_instances(path: Path) -> frozenset[str]:
         ListError: it can't be read, is empty, or has ids twice or ids that no list has; all are in the message.
     """
     try:
-        lines = path.expanduser().read_text(encoding="utf-8").splitlines()
+        lines = path.expanduser().read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ListError(f"it can't be read: {error}") from error
     known = by_id()

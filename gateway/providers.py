@@ -228,7 +228,7 @@ def read_key(provider: Provider, environment: Mapping[str, str] = os.environ) ->
     if not key.isascii() or not key.isprintable() or any(char.isspace() for char in key):
         raise ProviderConfigError(f"{needed}: what is there is no key, as it holds spaces or odd characters")
     if _is_placeholder(key):
-        raise ProviderConfigError(f"{needed}, where still is a placeholder")
+        raise ProviderConfigError(f"{needed}, which still holds a placeholder")
     return SecretStr(key)
 
 

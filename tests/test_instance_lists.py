@@ -97,6 +97,11 @@ class TestFileOfInstances:
         path.write_text("# mine\n\ndjango__django-11790  # the first\r\n  axios__axios-4731\n")
         assert read_instances(path) == {"django__django-11790", "axios__axios-4731"}
 
+    def test_a_byte_order_mark_is_no_part_of_an_id(self, tmp_path: Path) -> None:
+        path = tmp_path / "ids.txt"
+        path.write_bytes(b"\xef\xbb\xbfdjango__django-11790\r\naxios__axios-4731\r\n")
+        assert read_instances(path) == {"django__django-11790", "axios__axios-4731"}
+
     def test_every_wrong_line_is_told_with_the_nearest_id(self, tmp_path: Path) -> None:
         path = tmp_path / "ids.txt"
         path.write_text("django__django-11790\ndjango__django-1179\ndjango__django-11790\n?\n")
@@ -179,3 +184,24 @@ def test_a_file_with_an_unknown_id_ends_the_command(tmp_path: Path) -> None:
     done = says("--collect-only", "-k", "nanobot", f"--instances={path}")
     assert done.returncode == 4
     assert "the nearest is redis__redis-11734" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("claw", "instance", "nearest"),
+    [
+        ("nanobot", "redis__redis-1173", "nanobot-redis__redis-11734"),
+        ("nanobt", "redis__redis-11734", "nanobot-redis__redis-11734"),
+        ("nanobot", "demo__cronspan-118-s2", "nanobot-demo__cronspan-118"),
+    ],
+)
+def test_a_test_id_that_no_case_has_is_told_with_the_nearest(claw: str, instance: str, nearest: str) -> None:
+    done = says("--collect-only", f"tests_bench/test_resolved.py::test_resolved[{claw}-{instance}]")
+    assert done.returncode == 4
+    assert f"no case has the id {claw}-{instance}; the nearest is {nearest}" in done.stdout
+    assert "-k and -m" not in done.stdout
+
+
+def test_a_platform_that_no_image_has_is_refused() -> None:
+    done = says("--collect-only", "-k", "nanobot", "--platform", "linux/foo")
+    assert done.returncode == 4
+    assert "'linux/foo' is no platform of Linux containers" in done.stdout
