@@ -109,6 +109,7 @@ def test_what_is_broken_is_found_once_and_told_by_every_run(tmp_path: Path) -> N
     assert "the gold patch is unresolved (tests/" in output
     assert "an empty patch is resolved" in output
     assert "0 of 2 environments are sound" in output
+    assert "remembered" not in output
     first = tmp_path / "runs" / "first"
     assert (first / "junit.xml").exists()
     assert (first / "gold" / BROKEN / "gold" / "test_output.txt").exists()
@@ -118,6 +119,7 @@ def test_what_is_broken_is_found_once_and_told_by_every_run(tmp_path: Path) -> N
     code, output = gold(tmp_path, *options, "--run-id=second", **variables)
     assert code == 1, output
     assert "the official harness" not in output, "it is known, and not judged again"
+    assert "2 of them as judged before, and remembered" in output
     assert not (tmp_path / "runs" / "second" / "gold" / BROKEN / "gold").exists()
 
     only = (f"--dataset={rows(tmp_path)}", "-k", BROKEN)

@@ -55,7 +55,8 @@ class GoldCheck:
         case, marks = self._case, Marks(self._bench.home)
         environment = environment_of(case)
         known = marks.find(environment) if self._bench.settings.resume else None
-        if known is None or (self._empty and known.judged.empty is Verdict.NOT_JUDGED):
+        is_known = known is not None and not (self._empty and known.judged.empty is Verdict.NOT_JUDGED)
+        if known is None or not is_known:
             image = case.prepared.evaluation
             with case.evaluating("judging"):
                 judged = judge_both(
@@ -71,7 +72,8 @@ class GoldCheck:
                 )
             known = marks.keep(environment, judged)
         self.mark = known
-        write_json(self.folder / _RESULT, {"instance_id": self.listed.instance_id, **known.facts()})
+        facts = {"instance_id": self.listed.instance_id, "remembered": is_known, **known.facts()}
+        write_json(self.folder / _RESULT, facts)
         case.say("")
 
     @property
