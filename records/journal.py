@@ -15,6 +15,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CHUNK = 4096
 """Bytes that are read at once on the way back to where the last line begins."""
 
@@ -180,10 +182,14 @@ def _entry(number: int, line: bytes) -> Entry | None:
     """A line's event, or None where the line is not whole."""
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(row, dict) or not isinstance(row.get("event"), str) or not isinstance(row.get("time"), str):
+    if not isinstance(row, dict) or not isinstance(row.get("event"), str):
         return None
-    if "instance_id" in row and not (isinstance(row["instance_id"], str) and isinstance(row.get("claw"), str)):
+    if not isinstance(row.get("time"), str) or _TIME.fullmatch(row["time"]) is None:
         return None
+    if "instance_id" in row:
+        case = row.get("claw"), row["instance_id"], row.get("sample", 1)
+        if [type(part) for part in case] != [str, str, int]:
+            return None
     return Entry(number, row["time"], row["event"], row)

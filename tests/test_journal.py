@@ -184,7 +184,17 @@ def test_a_tail_that_was_cut_off_shows_in_the_digest_of_the_last_line(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "line", ["{}", "[]", '{"event": 1, "time": ""}', '{"event": "x", "time": "", "instance_id": 1}']
+    "line",
+    [
+        "{}",
+        "[]",
+        "[" * 100_000,
+        '{"event": 1, "time": "2026-11-30T10:00:00Z"}',
+        '{"event": "x", "time": "today"}',
+        '{"event": "x", "time": "2026-11-30T10:00:00Z", "claw": "c", "instance_id": 1}',
+        '{"event": "x", "time": "2026-11-30T10:00:00Z", "claw": "c", "instance_id": "i", "sample": "s"}',
+    ],
+    ids=["no facts", "a list", "too deep", "a number", "no time", "no instance", "no sample"],
 )
 def test_what_is_no_event_is_not_whole(tmp_path: Path, line: str) -> None:
     journal = a_journal(tmp_path, 1)
