@@ -1,4 +1,4 @@
-"""Runs on rows that look like official ones, in both generations.
+"""Runs on rows that look like official ones, from each format and in both generations.
 
 The images of the real instances are not to be had everywhere, so an embedded task's image stands under the name of
 a real instance whose base commit is not known, and the row is that task's under the instance's id.
@@ -14,7 +14,7 @@ from typing import Any
 import docker
 import pytest
 from bench_run import run_bench
-from rows_world import as_json_lines, as_parquet, as_task_repo, made_up, older
+from rows_world import FORMATS, as_json_lines, as_task_repo, made_up, older
 
 from adapters.registry import installed
 from adapters.runtimes import default_home
@@ -62,9 +62,8 @@ def row() -> dict[str, Any]:
     return made_up(by_id()[ID], version="4003", **{name: task[name] for name in names}) | tests
 
 
-@pytest.mark.parametrize(("write", "workers"), [(as_parquet, "0"), (as_task_repo, "1")])
+@pytest.mark.parametrize(("write", "workers"), [*((write, "0") for write in FORMATS), (as_task_repo, "1")])
 def test_rows_of_swebench_5(write: Callable[..., Path], workers: str, row: dict[str, Any], tmp_path: Path) -> None:
-    """Two formats stand for all, which `test_rows.py` reads: after that a run does not know a row's format."""
     path = write([row | {"instance_id": "axios__axios-4731"}, row], tmp_path)
     run = run_bench(tmp_path, "rows", f"-n{workers}", "-k", f"nanobot and {ID}", f"--dataset={path}")
     assert run.outcomes() == {ID: "resolved"}, run.output
@@ -76,13 +75,14 @@ def test_rows_of_swebench_5(write: Callable[..., Path], workers: str, row: dict[
     assert case["base_commit"] == row["base_commit"]
 
 
-def test_rows_before_swebench_5(row: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", FORMATS)
+def test_rows_before_swebench_5(write: Callable[..., Path], row: dict[str, Any], tmp_path: Path) -> None:
     try:
         version = harness4.find(default_home()).harness
     except HarnessMissingError as error:
         pytest.skip(str(error))
-    path = as_json_lines([older(row | {"instance_id": "axios__axios-4731"}), older(row)], tmp_path)
-    run = run_bench(tmp_path, "rows", "-n1", "-k", f"nanobot and {ID}", f"--dataset={path}")
+    path = write([older(row | {"instance_id": "axios__axios-4731"}), older(row)], tmp_path)
+    run = run_bench(tmp_path, "rows", "-n0", "-k", f"nanobot and {ID}", f"--dataset={path}")
     # that version's own script for the repository runs Go tests, and the image has no Go
     assert run.outcomes() == {ID: "unresolved"}, run.output
     assert json.loads((run.case_folder(ID) / "manifest.json").read_text())["harness"] == version
