@@ -107,11 +107,16 @@ def _close_folder(stage: Stage, command: Command, draw: Random) -> None:
         if command.process.poll() is not None:
             raise MissedError
         time.sleep(0.05)  # a run has none before its first case
-    folder = str(draw.choice(sorted(folders)))
-    subprocess.run(["mount", "--bind", folder, folder], check=True)
-    subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
-    time.sleep(_CLOSED * draw.random())
-    subprocess.run(["umount", "--lazy", folder], check=True)
+    folder, aside = str(draw.choice(sorted(folders))), str(stage.folder / "closed")
+    Path(aside).mkdir(exist_ok=True)
+    # read-only before it is in its place: there somebody may write by it at once, and then it can't be made so
+    for words in (["--bind", folder, aside], ["-o", "remount,bind,ro", aside], ["--bind", aside, folder]):
+        subprocess.run(["mount", *words], check=True)
+    try:
+        time.sleep(_CLOSED * draw.random())
+    finally:
+        for place in (folder, aside):
+            subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def _second_command(stage: Stage, command: Command, draw: Random) -> None:
