@@ -97,7 +97,7 @@ class Case:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has an outcome that a rerun does not ask for again, and the patch that it is of."""
+        """Whether it has a verdict that stands, of this command or, where that keeps them, of an earlier one."""
         return self.standing() is not None
 
     def standing(self) -> dict[str, Any] | None:

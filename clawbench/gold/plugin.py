@@ -102,7 +102,7 @@ def tables(run: Path) -> list[str]:
         return ["no environment was checked"]
     bad = [row for row in found if row["problems"]]
     lines = [f"{len(found) - len(bad)} of {len(found)} environments are sound on this machine"]
-    if remembered := sum(row["remembered"] for row in found):
+    if remembered := sum(row.get("remembered", False) for row in found):
         lines.append(f"{remembered} of them as judged before, and remembered: --no-resume judges anew")
     if any(row["empty"] == Verdict.NOT_JUDGED for row in found):
         lines.append("some were judged without the empty patch (--no-empty)")
