@@ -42,3 +42,4 @@ class Sent:
     charge: Charge | None = None
     """None: nothing was charged, or the reply tells no usage."""
     complete: bool = False
+    """Whether all of it was given to the connection; what of that the client read, only the client knows."""

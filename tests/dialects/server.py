@@ -231,14 +231,15 @@ class _Turn:
                 await asyncio.to_thread(self.server.before_piece, number)
             kept = piece if cut is None else piece[: cut - len(sent.body)]
             sent.body += kept
+            broken = cut == len(sent.body)
+            # Before the last is written: a client that has it may look here at once, and may leave as soon.
+            sent.complete = number == len(pieces) - 1 and not broken
             await response.write(kept)
-            if cut == len(sent.body):
+            if broken:
                 # What is on its way is still to arrive.
                 await asyncio.sleep(0.01)
                 return self._break_off(response)
             await asyncio.sleep(self.server.delivery.pause)
-        # Before the end itself: a client that has it may look here at once.
-        sent.complete = True
         await response.write_eof()
         return response
 
