@@ -79,6 +79,8 @@ class RunStatus:
     """The latest."""
     torn: int
     """Lines of the journal that are not whole."""
+    unreadable: list[str]
+    """The metadata that the system would not give, each with the reason; such a case counts as not done."""
     last: str
     """When the journal's last event was."""
 
@@ -131,7 +133,8 @@ class Looker:
         manifest = run.manifest()
         journal = run.journal.read()
         is_running = run.is_running
-        metadata = dict(self._metadata())
+        unreadable: list[str] = []
+        metadata = dict(self._metadata(unreadable))
         planned = set(run.plan.cases()) or set(metadata)
         outcomes = {case: Outcome(facts["outcome"]) for case, facts in metadata.items()}
         done = {case for case, outcome in outcomes.items() if not POLICY[outcome].run_again}
@@ -155,12 +158,17 @@ class Looker:
             rate=rate_of(journal, now if is_running else None),
             broken=_latest(broken, metadata),
             torn=len(journal.torn),
+            unreadable=unreadable,
             last=journal.entries[-1].time if journal.entries else "",
         )
 
-    def _metadata(self) -> Iterable[tuple[PlannedCase, dict[str, Any]]]:
+    def _metadata(self, unreadable: list[str]) -> Iterable[tuple[PlannedCase, dict[str, Any]]]:
         for folder in self._run.cases():
-            facts = self._of(folder)
+            try:
+                facts = self._of(folder)
+            except OSError as error:  # of one case: the others are still told of
+                unreadable.append(f"{folder.path / METADATA}: {error.strerror}")
+                continue
             if facts is not None:
                 yield PlannedCase(folder.claw, folder.instance_id, folder.sample), facts
 

@@ -45,6 +45,9 @@ def _lines(status: RunStatus) -> list[tuple[str, str]]:
         lines.append(("last event", status.last or "none"))
     if status.torn:
         lines.append(("journal", f"{status.torn:,} torn lines are left out"))
+    lines += [("unreadable", path) for path in status.unreadable[:LATEST]]
+    if len(status.unreadable) > LATEST:
+        lines.append(("unreadable", f"and {len(status.unreadable) - LATEST:,} more"))
     return lines
 
 

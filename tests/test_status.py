@@ -313,6 +313,23 @@ def test_an_outcome_that_is_none_is_not_counted(run: RunDirectory, damage: dict[
     assert done.exit_code == 0, done.exception
 
 
+def test_of_a_case_that_the_disk_does_not_give_this_is_told_and_the_others_are_as_ever(run: RunDirectory) -> None:
+    run.plan.add([asked(number) for number in range(8)])
+    for number in range(8):
+        finish(run, asked(number))
+    for number in range(1, 8):
+        path = run.case(*asked(number)).path / "metadata.json"
+        path.unlink()
+        path.mkdir()  # what root, too, can't read
+    status = Looker(run).look()
+    assert (status.done, status.waiting, len(status.unreadable)) == (1, 7, 7)
+    done = CliRunner().invoke(app, ["status", str(run.path)])
+    assert done.exit_code == 0
+    assert "Is a directory" in done.stdout
+    assert "and 2 more" in done.stdout
+    assert len(told("status", str(run.path))["unreadable"]) == 7
+
+
 def test_a_manifest_whose_parts_are_none_is_refused_in_words(run: RunDirectory) -> None:
     run.manifest_path.write_text(json.dumps({**MANIFEST, "limits": 7}))
     done = CliRunner().invoke(app, ["status", str(run.path)])
