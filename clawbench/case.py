@@ -154,7 +154,7 @@ class Case:
 
     def begin(self) -> None:
         """Take up the case: forget an unfinished attempt, unless it got as far as its export."""
-        if self.standing() is not None:
+        if self.is_finished:
             return
         self.bench.require_room()
         if self._keeps and self.is_exported:

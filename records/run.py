@@ -6,7 +6,6 @@ A case's folder is the truth; `predictions.jsonl` is derived from the folders an
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -19,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from records.case import EARLIER, METADATA, REQUESTS, CaseFolder, folder_name, parts_of
-from records.files import as_json, is_leftover, write_atomically
+from records.files import as_json, is_leftover, is_locked, write_atomically
 from records.journal import Journal, now
 from records.plan import Plan
 
@@ -122,17 +121,7 @@ class RunDirectory:
     @property
     def is_running(self) -> bool:
         """Whether a process holds the run at this moment (raises OSError where that can't be told)."""
-        try:
-            handle = os.open(self.path / ".lock", os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(handle)
-        return False
+        return is_locked(self.path / ".lock")
 
     def open(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest, or check that the run's own says the same.

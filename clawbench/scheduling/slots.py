@@ -16,6 +16,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from records.files import is_locked
+
 _LOOK_EVERY = 0.2
 """Seconds between two looks of a process that waits."""
 
@@ -78,19 +80,10 @@ class Slots:
         A number is drawn again only when no higher ticket is left, so what is looked at here stays what it is.
         """
         path = self._folder / str(number)
-        try:
-            handle = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if is_locked(path):
             return True
-        else:
-            path.unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(handle)
+        path.unlink(missing_ok=True)
+        return False
 
 
 class Ticket:
