@@ -6,7 +6,6 @@ It also runs in the environment of swebench 4, so it imports nothing but what th
 from __future__ import annotations
 
 import codecs
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ import docker
 from docker.errors import APIError
 from docker.models.containers import Container, ExecResult
 
+from engine.ending import has_ended
 from engine.output import frames
 
 _NOT_RUN = frozenset({126, 127, 128})
@@ -79,8 +79,10 @@ class _Container:
     """
 
     def __init__(self, container: Container) -> None:
+        engine: Any = container.client
         self._container = container
-        self.client = _Engine(container.client)
+        self._own_api = engine.api
+        self.client = _Engine(engine)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._container, name)
@@ -92,17 +94,9 @@ class _Container:
             return ExecResult(None, api.exec_start(execution, detach=True))
         output = b"".join(api.exec_start(execution, stream=True))
         code = api.exec_inspect(execution)["ExitCode"]
-        if code in _NOT_RUN and self._is_ending():
+        if code in _NOT_RUN and has_ended(self._own_api, self._container):
             raise APIError(f"the container has ended: {output.decode().strip()}")
         return ExecResult(code, output)
-
-    def _is_ending(self) -> bool:
-        for _ in range(10):  # the engine knows of an end a moment after the processes in it do
-            self._container.reload()
-            if self._container.status != "running":
-                return True
-            time.sleep(0.1)
-        return False
 
 
 class _Engine:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import shutil
-import socket
 import subprocess
 import tarfile
 import tempfile
 import threading
 import time
-import urllib.request
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -49,12 +48,6 @@ def program() -> str:
             found.parent.mkdir(parents=True, exist_ok=True)
             (Path(scratch) / "usr" / "bin" / "docker-registry").replace(found)
     return str(found)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @dataclass
@@ -150,20 +143,20 @@ class Registry:
 @contextmanager
 def registry() -> Iterator[Registry]:
     """The two of them; all images that came from there are removed at the end."""
-    behind = _free_port()
     client = docker.from_env(timeout=300)
     with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder) / "settings.yml"
+        settings, log = Path(folder) / "settings.yml", Path(folder) / "log.txt"
         settings.write_text(
-            "version: 0.1\nlog: {level: error}\n"
-            f"storage:\n  filesystem: {{rootdirectory: {folder}/data}}\nhttp: {{addr: '127.0.0.1:{behind}'}}\n"
+            "version: 0.1\nlog: {level: info}\n"
+            f"storage:\n  filesystem: {{rootdirectory: {folder}/data}}\nhttp: {{addr: '127.0.0.1:0'}}\n"
         )
-        with subprocess.Popen(
-            [program(), "serve", str(settings)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            world = Registry(client, behind)
+        with (
+            log.open("wb") as said,
+            subprocess.Popen([program(), "serve", str(settings)], stdout=said, stderr=said) as process,
+        ):
+            world = Registry(client, 0)
             try:
-                _wait_for(f"http://127.0.0.1:{behind}/v2/")
+                world.behind = _port_of(process, log)
                 with _proxy(world):
                     yield world
             finally:
@@ -194,7 +187,7 @@ def _proxy(world: Registry) -> Iterator[None]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    assert started.wait(30)
+    assert started.wait(120)
     try:
         yield
     finally:
@@ -203,28 +196,23 @@ def _proxy(world: Registry) -> Iterator[None]:
         loop.close()
 
 
-def _wait_for(address: str) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - loopback
-                return
-        except OSError:
-            assert time.monotonic() < deadline, "the registry did not start"
-            time.sleep(0.05)
+def _port_of(process: subprocess.Popen[bytes], log: Path) -> int:
+    """The port that a registry chose, once it listens."""
+    while (found := re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text())) is None:
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.05)
+    return int(found[1])
 
 
 # -- faults -------------------------------------------------------------------------------------------
 
 
-def refusing(
-    status: int, *, times: int | None = None, until: float | None = None, message: str = "", **headers: str
-) -> Fault:
-    """Answer for manifests with a status: so many times (a HEAD does not count), until a time, or always."""
+def refusing(status: int, *, times: int | None = None, message: str = "", **headers: str) -> Fault:
+    """Answer for manifests with a status: so many times (a HEAD does not count), or always."""
     left = [times]
 
     async def fault(request: web.Request) -> web.StreamResponse | None:
-        if "/manifests/" not in request.path or left[0] == 0 or (until is not None and time.time() > until):
+        if "/manifests/" not in request.path or left[0] == 0:
             return None
         if left[0] is not None:
             left[0] -= request.method == "GET"
@@ -254,14 +242,11 @@ def breaking(times: int) -> Fault:
     return fault
 
 
-def slow(seconds: float, times: int | None = None) -> Fault:
-    """Hold blobs back for a time, as many as told (None: all)."""
-    left = [times]
+def slow(seconds: float) -> Fault:
+    """Hold every blob back for a time."""
 
     async def fault(request: web.Request) -> web.StreamResponse | None:
-        if "/blobs/" in request.path and left[0] != 0:
-            if left[0] is not None:
-                left[0] -= 1
+        if "/blobs/" in request.path:
             await asyncio.sleep(seconds)
         return None
 

@@ -130,6 +130,6 @@ def test_a_python_that_does_not_fit_is_said_with_what_to_do(
         pytest.skip("a standalone Python is mounted, which fits")
     claw = adapter(subject.name)
     with claws_workspace(engine, image, claw) as shell:
-        shell.run(["mv", "/usr/bin/python3", "/usr/bin/python3.gone"], timeout=10)
+        shell.run(["mv", "/usr/bin/python3", "/usr/bin/python3.gone"], timeout=120)
         with pytest.raises(NotInstalledError, match="CLAW_PYTHON_HOME"):
             claw.create_agent(shell, make_task("Do it."))

@@ -175,7 +175,7 @@ def relayed(folder: Path, address: str, turns: int, questions: list[object]) -> 
     (folder / "config.json").write_text(json.dumps(config))
     launcher = Path(openclaw.__file__).with_name("openclaw_launch.mjs")
     command = [node, launcher, folder, folder / "asking.mjs", str(turns), json.dumps(questions)]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
     assert done.returncode == 7, done
     return [(status, text) for status, text in json.loads(done.stdout)]
 

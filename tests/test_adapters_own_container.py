@@ -102,7 +102,7 @@ def test_the_claw_works_with_its_users_key_which_no_kept_file_has(
     monkeypatch.setenv("DEEPSEEK_API_KEY", KEY)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(f"adapters.{subject.name}.CONFIG_FOLDER", tmp_path)
-    task = replace(make_task("Do it.", timeout=500.0), base_url=None, model="")
+    task = replace(make_task("Do it.", timeout=900.0), base_url=None, model="")
     with tempfile.TemporaryDirectory() as folder:
         model = ScriptedModel(subject, 1, Path(folder, "s"))
         model.start()
@@ -110,7 +110,7 @@ def test_the_claw_works_with_its_users_key_which_no_kept_file_has(
             with claws_workspace(engine, embedded_image(engine), claw, Path(folder, "s")) as shell:
                 claw.create_agent(shell, task)
                 result = claw.send_task(shell, task)
-                made = shell.run(["cat", "made.txt"], timeout=10).stdout
+                made = shell.run(["cat", "made.txt"], timeout=120).stdout
                 shell.workspace.freeze()
                 claw.backup_session(shell, tmp_path / "session")
         finally:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 def make_venv(project: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HOME": str(project), "PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
     script = project / "scripts" / "make_venv.sh"
-    return subprocess.run([script], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([script], env=environment, capture_output=True, text=True, timeout=900, check=False)
 
 
 @pytest.fixture

@@ -9,15 +9,19 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
 from workspace_fixtures import RUN_ID, any_image, built, engine
 
+import workspace.running as workspace_running
+from engine.output import run_execution
 from workspace.archive import kind
 from workspace.container import GATEWAY_PORT, Keep, Limits, open_workspace
 from workspace.errors import WorkspaceError
@@ -70,7 +74,7 @@ def names(client: docker.DockerClient, part: str) -> list[str]:
     return sorted(str(container.name) for container in client.containers.list(all=True, filters={"name": part}))
 
 
-def told(workspace: Workspace, *command: str, timeout: float = 60) -> str:
+def told(workspace: Workspace, *command: str, timeout: float = 300) -> str:
     result = workspace.run(command, timeout=timeout)
     assert result.exit_code == 0, result
     return result.stdout.decode().rstrip("\n")
@@ -96,7 +100,7 @@ def test_more_processes_than_allowed_are_refused(client: docker.DockerClient) ->
 
 def test_more_memory_than_allowed_is_the_end_of_the_process_alone(client: docker.DockerClient) -> None:
     with opened(client, limits=Limits(memory="96m")) as workspace:
-        result = workspace.run(["python3", "-c", "x = bytearray(1 << 30); print(len(x))"], timeout=60)
+        result = workspace.run(["python3", "-c", "x = bytearray(1 << 30); print(len(x))"], timeout=300)
         assert (result.exit_code, result.stdout) == (137, b"")
         assert told(workspace, "echo", "still here") == "still here"
         workspace.container.reload()
@@ -118,7 +122,7 @@ def test_capabilities_are_few_and_no_privilege_is_gained(client: docker.DockerCl
             "unshare -m true",
             "dmesg",
         ):
-            assert workspace.run(["sh", "-c", refused], timeout=20).exit_code != 0, refused
+            assert workspace.run(["sh", "-c", refused], timeout=120).exit_code != 0, refused
         assert told(workspace, "su", "nobody", "-s", "/bin/sh", "-c", "id -un") == "nobody"
 
 
@@ -210,7 +214,7 @@ def digest(connection: socket.socket) -> None:
 
 CONNECT = f"""
 import hashlib, os, socket, threading
-def connect(): return socket.create_connection(("127.0.0.1", {GATEWAY_PORT}), 60)
+def connect(): return socket.create_connection(("127.0.0.1", {GATEWAY_PORT}), 300)
 def rest(s):
     return b"".join(iter(lambda: s.recv(65536), b""))
 """
@@ -253,7 +257,7 @@ print(rest(s).decode() == hashlib.sha256(data).hexdigest())
 
 
 def test_the_forwarder_serves_many_at_once(client: docker.DockerClient) -> None:
-    everyone = threading.Barrier(60, timeout=60)
+    everyone = threading.Barrier(60, timeout=300)
 
     def together(connection: socket.socket) -> None:
         everyone.wait()
@@ -286,7 +290,7 @@ def test_the_gateway_learns_that_a_client_is_gone(client: docker.DockerClient) -
 
     with serving(wait) as path, opened(client, gateway_socket=path) as workspace:
         python(workspace, CONNECT + "s = connect(); s.recv(1); os._exit(0)")
-        assert gone.wait(30)
+        assert gone.wait(60)
 
 
 def test_a_gateway_that_is_gone_is_a_closed_connection_and_may_come_back(client: docker.DockerClient) -> None:
@@ -326,8 +330,16 @@ beat itself
 
 def test_the_deadline_ends_a_command_with_all_its_kin(client: docker.DockerClient, tmp_path: Path) -> None:
     logs = (tmp_path / "out", tmp_path / "err")
+    late = 0.0
     with opened(client) as workspace:
-        result = workspace.run(["sh", "-c", STUBBORN], timeout=3, logs=logs)
+
+        def extra() -> float:
+            """Put the deadline off until all of them are at work."""
+            nonlocal late
+            late += 0.0 if len(workspace.fetch("/testbed", tmp_path / "early")) == 4 else 1.0
+            return late
+
+        result = workspace.run(["sh", "-c", STUBBORN], timeout=1, logs=logs, extra=extra)
         assert result.timed_out
         assert (result.stdout, result.stderr) == (b"begun\n", b"problem\n")
         assert [path.read_bytes() for path in logs] == [b"begun\n", b"problem\n"]
@@ -346,29 +358,65 @@ def test_a_deadline_that_is_put_off_is_kept_where_it_then_is(client: docker.Dock
 
     def extra() -> float:
         """What a command was held back for: known only bit by bit."""
-        asked.append(min(2.0 * (len(asked) + 1), 6.0))
+        asked.append(min(1.0 * (len(asked) + 1), 3.0))
         return asked[-1]
 
     with opened(client) as workspace:
-        assert workspace.run(["sh", "-c", "sleep 4; echo late"], timeout=1, extra=extra).stdout == b"late\n"
+
+        def until_it_may_end() -> float:
+            """Far more at last, and the word to end, long after the first deadline."""
+            if extra() < 3.0:
+                return asked[-1]
+            workspace.put("/testbed", {"end": b""})
+            return 600.0
+
+        until_told = "while ! [ -e /testbed/end ]; do sleep 0.1; done; echo late"
+        assert workspace.run(["sh", "-c", until_told], timeout=1, extra=until_it_may_end).stdout == b"late\n"
         asked.clear()
         assert workspace.run(["sleep", "1000"], timeout=1, extra=extra).timed_out
-        assert asked[-1] == 6.0, "it was asked until there was no more"
+        assert asked[-2:] == [3.0, 3.0], "it was asked until there was no more"
 
 
-def test_whoever_holds_a_workspace_ends_what_runs_in_it(client: docker.DockerClient) -> None:
+def once_begun(log: Path, act: Callable[[], None]) -> threading.Thread:
+    """Do something as soon as a command has said something."""
+
+    def wait() -> None:
+        while not (log.exists() and log.read_bytes()):
+            time.sleep(0.05)
+        act()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_whoever_holds_a_workspace_ends_what_runs_in_it(client: docker.DockerClient, tmp_path: Path) -> None:
+    logs = (tmp_path / "out", tmp_path / "err")
     with opened(client) as workspace:
-        threading.Timer(2, workspace.end).start()
-        result = workspace.run(["sh", "-c", "echo begun; sleep 1000"], timeout=500)
+        once_begun(logs[0], workspace.end)
+        result = workspace.run(["sh", "-c", "echo begun; sleep 1000"], timeout=500, logs=logs)
         assert (result.exit_code, result.stdout) == (None, b"begun\n")
         assert workspace.fetch("/etc/hostname", Path(tempfile.mkdtemp())), "the file system stays"
+
+
+def test_a_workspace_may_be_ended_before_its_command_has_started(
+    client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(client) as workspace:
+
+        def too_late(*arguments: Any) -> tuple[bytes, bytes]:
+            workspace.freeze()
+            return run_execution(*arguments)
+
+        monkeypatch.setattr(workspace_running, "run_execution", too_late)
+        assert workspace.run(["true"], timeout=500).timed_out
 
 
 def test_a_command_has_ended_when_it_has_ended_though_its_children_hold_its_output(
     client: docker.DockerClient,
 ) -> None:
     with opened(client) as workspace:
-        result = workspace.run(["sh", "-c", "sleep 1000 & echo done; exit 3"], timeout=45)
+        result = workspace.run(["sh", "-c", "sleep 1000 & echo done; exit 3"], timeout=300)
         assert (result.exit_code, result.stdout) == (3, b"done\n")
 
 
@@ -379,7 +427,7 @@ def test_a_command_gets_its_environment_and_folder_and_large_output_comes_whole(
     with opened(client, environment={"OUTER": "o"}) as workspace:
         result = workspace.run(
             ["sh", "-c", 'echo "$OUTER$INNER $(pwd)"; head -c 20000000 /dev/zero'],
-            timeout=60,
+            timeout=300,
             environment={"INNER": "i"},
             workdir="/usr",
             logs=logs,
@@ -387,27 +435,29 @@ def test_a_command_gets_its_environment_and_folder_and_large_output_comes_whole(
         assert logs[0].read_bytes() == b"oi /usr\n" + bytes(20_000_000)
         assert result.stdout == logs[0].read_bytes()[: 16 << 20]
         assert told(workspace, "pwd") == "/testbed"
-        assert workspace.run(["/no/such/program"], timeout=20).exit_code in {126, 127}
+        assert workspace.run(["/no/such/program"], timeout=120).exit_code in {126, 127}
 
 
 @pytest.mark.parametrize("how", ["kill", "remove"])
-def test_a_container_that_dies_under_a_command_is_an_error_of_ours(client: docker.DockerClient, how: str) -> None:
+def test_a_container_that_dies_under_a_command_is_an_error_of_ours(
+    client: docker.DockerClient, tmp_path: Path, how: str
+) -> None:
+    logs = (tmp_path / "out", tmp_path / "err")
     with opened(client) as workspace:
         method = {"kill": workspace.container.kill, "remove": lambda: workspace.container.remove(force=True)}[how]
-        timer = threading.Timer(1.5, method)
-        timer.start()
-        with pytest.raises(WorkspaceError):
-            workspace.run(["sleep", "1000"], timeout=60)
-        timer.join()
+        killer = once_begun(logs[0], method)
+        with pytest.raises(WorkspaceError, match="under sh"):
+            workspace.run(["sh", "-c", "echo begun; sleep 1000"], timeout=500, logs=logs)
+        killer.join()
         with pytest.raises(WorkspaceError):
             workspace.run(["true"], timeout=60)
 
 
-@pytest.mark.parametrize("how", ["kill -TERM 1; sleep 60", "kill -9 -1", "kill -9 -1; kill -TERM 1; exit 0"])
+@pytest.mark.parametrize("how", ["kill -TERM 1; sleep 600", "kill -9 -1", "kill -9 -1; kill -TERM 1; exit 0"])
 def test_a_command_that_ends_its_own_container_has_ended_no_more(client: docker.DockerClient, how: str) -> None:
     """Else a claw could turn a failure into an infrastructure error, which does not count."""
     with opened(client) as workspace:
-        result = workspace.run(["sh", "-c", how], timeout=60)
+        result = workspace.run(["sh", "-c", how], timeout=300)
         assert not result.timed_out
         assert kind(workspace.container, "/testbed") == "directory", "what it left can be exported"
 
@@ -471,7 +521,7 @@ def test_put_makes_folders_and_mounts_can_not_be_written(client: docker.DockerCl
             workspace, "sh", "-c", "stat -c '%a %U' /root/.claw/key; cat /root/.claw/deep/config.json"
         ) == ("600 root\n{}")
         assert told(workspace, "cat", "/opt/one/runtime", "/opt/two/runtime") == "rr"
-        assert workspace.run(["touch", "/opt/one/x"], timeout=20).exit_code != 0
+        assert workspace.run(["touch", "/opt/one/x"], timeout=120).exit_code != 0
     assert os.listdir(tmp_path) == ["runtime"]  # noqa: PTH208
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from swebench.task.checks import check_task_repo
 from unidiff import PatchSet
 
+from adapters.runtimes import default_home
 from demo.apt_sources import AptConfigError, Source, host_archive, parse_deb822, parse_one_line
 from demo.building import Recipe, is_current, recipe
 from demo.images import (
@@ -171,16 +172,16 @@ def test_an_unknown_instance_is_refused(tmp_path):
 
 
 @pytest.mark.docker
-def test_the_image_leaks_in_every_way(tmp_path_factory):
+def test_the_image_leaks_in_every_way():
     client = docker.from_env()
     instance_id = embedded_ids()[0]
-    ensure_image(client, instance_id, cache=tmp_path_factory.getbasetemp() / "demo", say=print)
+    ensure_image(client, instance_id, cache=default_home(), say=print)
     wanted = task_recipe(instance_id)
     assert is_current(client, wanted)
     assert not is_current(client, Recipe(wanted.tag, wanted.context, "of another folder"))
     assert not is_current(client, Recipe("clawbench/no-such-image:latest", b"", ""))
     container = client.containers.run(
-        image_name(instance_id), ["sleep", "120"], detach=True, init=True, network_mode="none"
+        image_name(instance_id), ["sleep", "1000"], detach=True, init=True, network_mode="none"
     )
     try:
         found = {

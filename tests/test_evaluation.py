@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -157,18 +158,27 @@ class TestJudge:
     ) -> None:
         endless = (
             "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n+++ b/conftest.py\n"
-            "@@ -0,0 +1,2 @@\n+import time\n+time.sleep(600)\n"
+            '@@ -0,0 +1,3 @@\n+import time\n+open("/at-work", "w").close()\n+time.sleep(600)\n'
         )
+        run = f"test-evaluation-{uuid.uuid4().hex}"
+        over = threading.Event()
 
         def kill() -> None:
-            for container in client.containers.list(filters={"label": "clawbench.run=test-evaluation-outside"}):
-                container.kill()
+            """As soon as the tests are at work."""
+            while not over.wait(0.1):
+                for container in client.containers.list(filters={"label": f"clawbench.run={run}"}):
+                    if container.exec_run(["test", "-e", "/at-work"]).exit_code == 0:
+                        container.kill()
+                        return
 
-        timer = threading.Timer(8, kill)
-        timer.start()
-        with pytest.raises(EvaluationError):
-            verdict_on(endless, run="test-evaluation-outside")
-        timer.join()
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            with pytest.raises(EvaluationError):
+                verdict_on(endless, run=run)
+        finally:
+            over.set()
+            killer.join()
 
 
 class TestOutcomes:

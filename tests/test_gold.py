@@ -18,6 +18,7 @@ import docker
 import pytest
 from bench_run import ROOT, environment, run_bench
 from rows_world import as_json_lines, made_up
+from workspace_fixtures import remove_tags
 
 from adapters.registry import installed
 from adapters.runtimes import default_home
@@ -55,8 +56,7 @@ def images() -> Iterator[None]:
     for name in (BROKEN, LOOSE):
         client.images.get(image_name(TASK)).tag(f"sweb.eval.x86_64.{name}", "latest")
     yield
-    for tag in [tag for found in client.images.list() for tag in found.tags if BROKEN in tag or LOOSE in tag]:
-        client.images.remove(tag)
+    remove_tags(client, BROKEN, LOOSE)
     client.close()
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,8 @@ from workspace.running import ended_from_within
 
 TASK = "demo__cronspan-118"
 ID = "pallets__flask-118"
-RUN = "test-harness4"
+RUN = f"test-harness4-{uuid.uuid4().hex}"
+"""Of this worker's tests alone: another may run some of them at the same time."""
 
 
 def _environment() -> harness4.Environment | None:
@@ -110,12 +112,16 @@ class TestJudge:
 
         return call
 
-    def test_gold_resolves_and_the_harness_logs_are_kept(self, verdict_on, row, client, tmp_path) -> None:
-        images = {image.id for image in client.images.list(all=True)}
+    def test_gold_resolves_and_the_harness_logs_are_kept(
+        self, verdict_on, row, client, prepared, tmp_path
+    ) -> None:
+        named = {name: client.images.get(name).id for name in (prepared.source, prepared.tag, prepared.evaluation)}
+        layers = {name: client.images.get(name).history() for name in named}
         assert verdict_on(row.patch).verdict is Verdict.RESOLVED
         kept = {path.name for path in (tmp_path / "evaluation").iterdir()}
         assert {"report.json", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh"} <= kept
-        assert images <= {image.id for image in client.images.list(all=True)}, "it removed an image"
+        assert named == {name: client.images.get(name).id for name in named}, "it removed an image"
+        assert layers == {name: client.images.get(name).history() for name in named}, "it removed a part of one"
         assert not client.containers.list(all=True, filters={"label": f"clawbench.run={RUN}"})
 
     def test_an_edit_that_fixes_nothing_is_unresolved_and_names_the_tests(self, verdict_on, row) -> None:
@@ -178,7 +184,7 @@ class TestJudge:
         process.stdin.close()
         mine = {"label": f"clawbench.run={RUN}-killed"}
         try:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 300
             while not client.containers.list(filters=mine):
                 assert time.monotonic() < deadline
                 assert process.poll() is None
@@ -200,7 +206,7 @@ def _json(value: object) -> str:
 
 def _children_with(*_: str) -> list[str]:
     """Processes of the script that outlive those who started them; they are given a moment to end."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = [path.name for path in Path("/proc").glob("[0-9]*") if _is_orphaned_script(path)]
         if not found:

@@ -163,7 +163,7 @@ def test_several_at_once_make_one(home: Path, wheel: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    outputs = [process.communicate(timeout=600)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
     made = sum(output.count("installing nanobot 0.3.5") for output in outputs)
     assert made == len(installed_pythons(home / "nanobot", "0.3.5"))

@@ -164,11 +164,21 @@ class Odd:
     bases: dict[str, str]
     locks: Path
 
+    @property
+    def mark(self) -> str:
+        """In the names of all images that are prepared here: a worker beside prepares its own at the same time."""
+        return self.source[-12:]
+
+    def tags(self, name: str) -> list[str]:
+        """What an instance's prepared images are called."""
+        rows = self.client.api.images()
+        return sorted(tag for row in rows for tag in row["RepoTags"] or [] if f"tests__{name}-{self.mark}" in tag)
+
     def prepare(self, name: str, base: str | None = None) -> PreparedImage:
         return prepare(
             self.client,
             self.source,
-            instance_id=f"tests__odd-{name}",
+            instance_id=f"tests__{name}-{self.mark}",
             base_commit=base or self.bases.get(name, self.bases["whole"]),
             locks=self.locks,
             labels=labels(RUN_ID),
@@ -210,11 +220,9 @@ def test_what_is_no_setup_commit_of_the_image_is_not_the_start(odd: Odd, name: s
     ],
 )
 def test_what_can_not_be_proven_is_not_used(odd: Odd, name: str, base: str | None, message: str) -> None:
-    before = {image.id for image in odd.client.images.list()}
     with pytest.raises(PreparationError, match=message):
         odd.prepare(name, base)
-    after = [image for image in odd.client.images.list(name="clawbench-prepared") if image.id not in before]
-    assert not [image for image in after if any("tests__odd-" + name in tag for tag in image.tags)]
+    assert odd.tags(name) == []
     assert not odd.client.containers.list(
         all=True, filters={"label": f"{OWNER}={labels(RUN_ID)[OWNER]}", "ancestor": odd.source}
     )
@@ -258,7 +266,7 @@ def prepare_in_a_process(arguments: tuple[str, str, str]) -> tuple[PreparedImage
     said: list[str] = []
     with engine() as client:
         image = prepare(
-            client, source, instance_id="tests__once-1", base_commit=base, locks=Path(locks),
+            client, source, instance_id=f"tests__once-{source[-12:]}", base_commit=base, locks=Path(locks),
             labels=labels(RUN_ID), say=said.append, workdir="/odd/whole",
         )  # fmt: skip
     return image, said
@@ -271,9 +279,7 @@ def test_many_processes_prepare_an_image_once(odd: Odd, tmp_path: Path) -> None:
     try:
         assert len({image for image, _ in results}) == 1
         assert sum(len(said) for _, said in results) == 1
-        marked = odd.client.images.list(filters={"label": f"clawbench.prepared.source={odd.source}"})
-        tags = [tag for image in marked for tag in image.tags if "tests__once" in tag]
-        assert sorted(tags) == [results[0][0].evaluation, results[0][0].tag]
+        assert odd.tags("once") == [results[0][0].evaluation, results[0][0].tag]
     finally:
         discard(odd.client, results[0][0])
 
@@ -292,7 +298,7 @@ def test_a_killed_preparation_leaves_nothing_that_counts(odd: Odd, tmp_path: Pat
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert not [tag for image in odd.client.images.list() for tag in image.tags if "tests__once" in tag]
+    assert odd.tags("once") == []
     sweep(odd.client)
     assert is_removed(odd.client, left.id)
     image, said = prepare_in_a_process((odd.source, odd.bases["whole"], str(tmp_path)))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from bench_run import ROOT
-from registry_world import Registry, breaking, refusing, registry, slow, until
+from registry_world import Registry, breaking, refusing, registry, until
 
 from engine.pulling import Fault, PullError
 from workspace.errors import ImageMissingError
@@ -99,10 +99,15 @@ def test_a_connection_that_breaks_off_in_a_blob_is_survived(world: Registry, pul
 
 def test_silence_is_given_up_and_tried_again(world: Registry, tmp_path: Path) -> None:
     name = world.publish()
-    world.fault = slow(3, times=1)
-    said: list[str] = []
-    Pulls(world.client, tmp_path, first_wait=0.05, patience=1).pull(name, said.append)
-    assert any("timed out" in line for line in said)
+    released = threading.Event()
+    world.fault = until(released)
+
+    def say(line: str) -> None:
+        if "timed out" in line:
+            released.set()
+
+    Pulls(world.client, tmp_path, first_wait=0.05, patience=3).pull(name, say)
+    assert released.is_set()
 
 
 def test_a_registry_that_never_answers_is_given_up(world: Registry, pulls: Pulls) -> None:
@@ -127,15 +132,21 @@ def test_what_is_missing_or_denied_is_not_tried_again(world: Registry, pulls: Pu
 
 def test_a_registry_that_throttles_is_left_alone_until_it_goes_on(world: Registry, pulls: Pulls) -> None:
     name, other = world.publish(), world.publish()
-    world.fault = refusing(429, until=time.time() + 2, Retry_After="2", RateLimit_Limit="100;w=21600")
+    world.fault = refusing(429, Retry_After="2", RateLimit_Limit="100;w=21600")
     said: list[str] = []
-    pulls.pull(name, said.append)
+
+    def say(line: str) -> None:
+        said.append(line)
+        if "lets no more" in line:
+            world.fault = None
+
+    pulls.pull(name, say)
     told = [line for line in said if "lets no more" in line]
     assert len(told) == 1
     assert "(429: 100 in 6 h): it goes on at 20" in told[0]
     # what another process was told holds for this one
     hold = next((pulls.home / "held-back").glob("*.json"))
-    hold.write_text(json.dumps(json.loads(hold.read_text()) | {"until": time.time() + 1}))
+    hold.write_text(json.dumps(json.loads(hold.read_text()) | {"until": time.time() + 5}))
     said.clear()
     pulls.pull(other, said.append)
     assert "lets no more" in said[0]

@@ -16,6 +16,7 @@ import docker
 import pytest
 from bench_run import run_bench
 from rows_world import FORMATS, as_json_lines, as_task_repo, made_up, older
+from workspace_fixtures import remove_tags
 
 from adapters.registry import installed
 from adapters.runtimes import default_home
@@ -51,10 +52,7 @@ def image(client: docker.DockerClient) -> Iterator[None]:
     ensure_image(client, TASK, cache=default_home(), say=print)
     client.images.get(image_name(TASK)).tag(f"sweb.eval.x86_64.{ID}", "latest")
     yield
-    for found in client.images.list():
-        for tag in found.tags:
-            if ID in tag:
-                client.images.remove(tag)
+    remove_tags(client, ID)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from docker.models.containers import Container
 from test_scripted import make_task
 
+from adapters.runtimes import default_home
 from demo.images import TASK_REPO, embedded_ids, ensure_image, image_name
 from gateway.behaviours.base import Job
 from gateway.behaviours.probes import (
@@ -28,29 +30,32 @@ from gateway.behaviours.probes import (
 from gateway.client import Gateway, GatewayClient
 from gateway.models import CaseSpec
 from workspace.container import Keep, Limits, open_workspace
+from workspace.owner import labels
 from workspace.prepare import PreparedImage, prepare
 
 KEY = "sk-" + "0123456789abcdef" * 2
-
+LABELS = labels("scripted-container-tests")
 
 INSTANCE = embedded_ids()[0]
 TASK = TASK_REPO / "tasks" / INSTANCE
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> str:
+def image() -> str:
     """A task's image, whose history leaks its fix."""
     with closing(docker.from_env()) as client:
-        ensure_image(client, INSTANCE, cache=tmp_path_factory.mktemp("cache"), say=print)
+        ensure_image(client, INSTANCE, cache=default_home(), say=print)
     return image_name(INSTANCE)
 
 
 @pytest.fixture(scope="module")
-def prepared(image: str, tmp_path_factory: pytest.TempPathFactory) -> PreparedImage:
+def prepared(image: str) -> PreparedImage:
     base = yaml.safe_load((TASK / "task.yaml").read_text())["base_commit"]
     with closing(docker.from_env()) as client:
-        locks = tmp_path_factory.mktemp("locks")
-        return prepare(client, image, instance_id=INSTANCE, base_commit=base, locks=locks, labels={}, say=print)
+        locks = default_home() / "locks"
+        return prepare(
+            client, image, instance_id=INSTANCE, base_commit=base, locks=locks, labels=LABELS, say=print
+        )
 
 
 @pytest.fixture
@@ -61,7 +66,7 @@ def run() -> Iterator[Callable[..., Callable[[str], str]]]:
 
         def start(image: str, **settings: object) -> Callable[[str], str]:
             container: Container = client.containers.run(
-                image, ["sleep", "600"], detach=True, init=True, entrypoint=[], **settings
+                image, ["sleep", "3600"], detach=True, init=True, entrypoint=[], labels=LABELS, **settings
             )
             stack.callback(container.remove, force=True, v=True)
             return lambda command: container.exec_run(["sh", "-c", command]).output.decode(errors="replace")
@@ -94,8 +99,8 @@ def test_escape_finds_nothing_in_a_workspace(prepared: PreparedImage, tmp_path: 
             open_workspace(
                 client,
                 prepared,
-                name=f"escape-{tmp_path.name}",
-                labels={},
+                name=f"clawbench-tests.{uuid.uuid4().hex}",
+                labels=LABELS,
                 limits=Limits(),
                 gateway_socket=socket,
                 mounts={"/opt/runtime": str(tmp_path)},
@@ -105,7 +110,7 @@ def test_escape_finds_nothing_in_a_workspace(prepared: PreparedImage, tmp_path: 
         )
         output = ""
         for command in escape_probes(Job("c", "/testbed", "")):
-            result = workspace.run(["sh", "-c", command], timeout=120)
+            result = workspace.run(["sh", "-c", command], timeout=600)
             assert not result.timed_out
             output += result.stdout.decode() + result.stderr.decode()
         asked = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]

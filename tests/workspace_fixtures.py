@@ -8,10 +8,9 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
-import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import docker
 from docker.errors import APIError, ImageNotFound, NotFound
 from docker.models.containers import Container
 
+from adapters.runtimes import default_home
 from demo.images import embedded_ids, ensure_image, image_name
 from workspace.owner import labels
 from workspace.prepare import PreparedImage, prepare
@@ -45,7 +45,7 @@ def any_image(client: docker.DockerClient) -> str:
     for name in ("clawbench/demo-python:latest", image_name(embedded_ids()[0])):
         with suppress(ImageNotFound):
             return str(client.images.get(name).id)
-    ensure_image(client, embedded_ids()[0], cache=Path(tempfile.gettempdir()) / "clawbench-tests", say=print)
+    ensure_image(client, embedded_ids()[0], cache=default_home(), say=print)
     return str(client.images.get(image_name(embedded_ids()[0])).id)
 
 
@@ -106,15 +106,26 @@ def built(
             source = client.images.get(name)
             for row in client.api.images(filters={"dangling": True}):
                 if row["ParentId"] == source.id:  # left by a preparation that a test killed
-                    client.images.remove(row["Id"], force=True)
+                    with suppress(APIError):  # a run that begins now sweeps it as well
+                        client.images.remove(row["Id"], force=True)
             client.images.remove(name, force=True)
 
 
 def is_removed(client: docker.DockerClient, container_id: str | None) -> bool:
-    """Whether a container is gone, or goes within ten seconds: another process may be about to remove it."""
-    for _ in range(100):
+    """Whether a container is gone, or goes within a minute: another process may be about to remove it."""
+    return _is_gone(lambda: client.containers.get(str(container_id)))
+
+
+def is_image_removed(client: docker.DockerClient, image_id: str) -> bool:
+    """The same of an image."""
+    return _is_gone(lambda: client.images.get(image_id))
+
+
+def _is_gone(get: Callable[[], object]) -> bool:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         try:
-            client.containers.get(str(container_id))
+            get()
         except NotFound:
             return True
         time.sleep(0.1)
@@ -145,6 +156,15 @@ def discard(client: docker.DockerClient, image: PreparedImage) -> None:
     for name in (image.tag, image.evaluation):
         with suppress(ImageNotFound, APIError):
             client.images.remove(name, force=True)
+
+
+def remove_tags(client: docker.DockerClient, *parts: str) -> None:
+    """Remove every image name that has one of these in it; a run beside may remove some, and others, meanwhile."""
+    tags = [tag for row in client.api.images() for tag in row["RepoTags"] or []]
+    for tag in tags:
+        if any(part in tag for part in parts):
+            with suppress(ImageNotFound):
+                client.images.remove(tag)
 
 
 def start_tree(client: docker.DockerClient, image: PreparedImage, folder: Path) -> StartTree:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -76,7 +77,8 @@ class Inventory:
         found = []
         for path in sorted(self._folder.glob("*.json")):
             try:
-                image = OwnImage(**json.loads(path.read_text()))
+                text = path.read_text()
+                image = OwnImage(**json.loads(text))
             except FileNotFoundError:
                 continue  # another run removes it at this moment
             except (ValueError, TypeError):
@@ -85,8 +87,14 @@ class Inventory:
             if self._id_of(image.name) == image.image_id:
                 found.append(image)
             else:
-                path.unlink(missing_ok=True)  # somebody removed it, or gave the name to another
+                self._forget(path, text, image.source)
         return found
+
+    def _forget(self, path: Path, text: str, source: str) -> None:
+        """Somebody removed an image, or gave its name to another; who pulls it at this moment notes it anew."""
+        with suppress(Timeout, FileNotFoundError), image_lock(self._home, source).acquire(timeout=0):
+            if path.read_text() == text:
+                path.unlink()
 
     def size(self, images: Iterable[OwnImage]) -> int:
         """The bytes that images take together; a layer that several have counts once."""
@@ -123,17 +131,17 @@ class Inventory:
         except Timeout:
             return False
         try:
-            if self._id_of(image.name) == image.image_id:
-                self._client.images.remove(image.name)
-        except ImageNotFound:
-            pass  # another run was quicker
+            with suppress(ImageNotFound):  # another run was quicker
+                if self._id_of(image.name) == image.image_id:
+                    self._client.images.remove(image.name)
+            # before the lock is given back: whoever pulls it next writes it down anew
+            self._path(image.name).unlink(missing_ok=True)
         except APIError as error:
             if error.status_code == _IN_USE:
                 return False
             raise
         finally:
             lock.release()
-        self._path(image.name).unlink(missing_ok=True)
         return True
 
     def _id_of(self, name: str) -> str | None:

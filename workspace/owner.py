@@ -99,18 +99,28 @@ def _sweep_containers(client: docker.DockerClient) -> Iterator[str]:
 
 
 def _sweep_images(client: docker.DockerClient) -> Iterator[str]:
-    for image in client.images.list(filters={"dangling": True, "label": MAKER}):
-        if not _abandoned(image.labels.get(MAKER, ""), "exited"):
+    # as the engine lists them: docker-py would ask for each, and another run may have swept it by then
+    for row in client.api.images(filters={"dangling": True, "label": MAKER}):
+        if not _abandoned((row["Labels"] or {}).get(MAKER, ""), "exited"):
             continue
         try:
-            client.images.remove(str(image.id))
+            client.images.remove(row["Id"])
         except ImageNotFound:
             continue
         except APIError as error:
-            if error.status_code == 409:  # another run sweeps it at this moment, or somebody uses it
+            # another run sweeps it at this moment, for which this engine may have a 500, or somebody uses it
+            if error.status_code == 409 or not _is_there(client, row["Id"]):
                 continue
             raise
-        yield f"image {image.short_id}"
+        yield f"image {row['Id'][: len('sha256:') + 12]}"
+
+
+def _is_there(client: docker.DockerClient, image: str) -> bool:
+    try:
+        client.images.get(image)
+    except ImageNotFound:
+        return False
+    return True
 
 
 def kept(client: docker.DockerClient, run_id: str) -> list[str]:

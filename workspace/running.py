@@ -20,6 +20,7 @@ import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
+from engine.ending import has_ended
 from engine.output import run_execution
 from workspace.archive import client_of, open_archive
 from workspace.errors import WorkspaceError
@@ -98,14 +99,19 @@ class Workspace:
             except APIError as error:
                 raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
             stack.enter_context(self._deadline(timeout, extra))
-            stdout, stderr = run_execution(api, execution, sinks)
+            try:
+                stdout, stderr = run_execution(api, execution, sinks)
+            except APIError as error:
+                if not self._ended.is_set():
+                    raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
+                stdout = stderr = b""  # it was ended before the command had started
         seconds = time.monotonic() - began
         if self._ended.is_set():
             self._wait_until_ended()
             return Result(None, stdout, stderr, seconds)
         try:
             code = api.exec_inspect(execution)["ExitCode"]
-            runs = code not in {None, 137} or self._still_runs()
+            runs = code not in {None, 137} or not has_ended(api, self.container)
         except NotFound as error:
             raise WorkspaceError(f"something outside removed the container under {command[0]}") from error
         if not runs:
@@ -151,15 +157,6 @@ class Workspace:
             raise WorkspaceError("something outside removed the forwarder to the gateway") from error
         if not self.forwarder.attrs["State"]["Running"]:
             raise WorkspaceError("the forwarder to the gateway ended under the claw. Run the same command again.")
-
-    def _still_runs(self) -> bool:
-        """Whether the container runs; its end is known a moment after that of the processes in it."""
-        for _ in range(10):
-            self.container.reload()
-            if not self.container.attrs["State"]["Running"]:
-                return False
-            time.sleep(0.1)
-        return True
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
         """Write files below a folder, making folders on the way."""

@@ -141,7 +141,7 @@ class Laboratory:
         mine = [f"{OWNER}={this_process()}"]
         for run in runs:
             marks: dict[str, str | list[str] | bool] = {"label": [*mine, f"{CASE}={_case_id(self.claw, run)}"]}
-            for container in client.containers.list(filters=marks):
+            for container in client.containers.list(filters=marks, ignore_removed=True):
                 with suppress(DockerException):  # it ended by itself
                     container.kill()
 

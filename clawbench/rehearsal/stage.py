@@ -171,12 +171,13 @@ def in_engine(run_id: str) -> set[str]:
     """
     with closing(connect()) as client:
         containers = client.containers.list(all=True, filters={"label": f"{RUN}={run_id}"}, ignore_removed=True)
-        images = client.images.list(filters={"dangling": True, "label": MAKER})
+        # not docker-py's list: it asks for each, which somebody may have removed by then
+        images = client.api.images(filters={"dangling": True, "label": MAKER})
         return {
             *(f"container {container.name}" for container in containers),
             *(f"network {network.name}" for network in client.networks.list()),
             *(f"volume {volume.name}" for volume in client.volumes.list(filters={"dangling": True})),
-            *(f"image {image.id}" for image in images),
+            *(f"image {image['Id']}" for image in images),
         }
 
 

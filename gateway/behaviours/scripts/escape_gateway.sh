@@ -9,7 +9,7 @@ done | sort -u)
 gateway=
 
 ask() { # request line and headers; prints the status code
-    timeout 3 bash -c 'exec 3<>/dev/tcp/127.0.0.1/$0; printf %b "$1" >&3; head -n 1 <&3' "$1" "$2" | cut -d' ' -f2
+    timeout 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/$0; printf %b "$1" >&3; head -n 1 <&3' "$1" "$2" | cut -d' ' -f2
 }
 for port in $foreign_ports; do
     [ "$(ask "$port" 'GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')" = 200 ] && gateway=$port
