@@ -35,10 +35,11 @@ def main() -> int:
     worker.start()
     answers = agent.put_task(prompt, "task")
     while True:
+        is_alive = worker.is_alive()  # asked first: what it says last may come while it is waited for
         try:
             item = answers.get(timeout=WATCH)
         except queue.Empty:
-            if worker.is_alive():
+            if is_alive:
                 continue
             return 1
         if "done" in item:

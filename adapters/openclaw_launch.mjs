@@ -20,11 +20,19 @@ const gateway = new URL(provider.baseUrl);
 const agent = new http.Agent({ keepAlive: true });
 let turns = 0;
 
-// What only the end of a whole stream says, in one line, and how a closing text looks, for each wire format.
+// What only the end of a whole stream says, in one line, what the last line says, where there is one, and how a
+// closing text looks, for each wire format.
+const COMPLETED = /"type":\s*"response\.(completed|incomplete)"/;
+const STOPPED = /"type":\s*"message_stop"/;
 const FORMATS = {
-  "/chat/completions": { end: /"finish_reason":\s*"/, whole: chatCompletion, events: chatChunks },
-  "/responses": { end: /"type":\s*"response\.(completed|incomplete)"/, whole: modelResponse, events: responseEvents },
-  "/messages": { end: /"type":\s*"message_stop"/, whole: anthropicMessage, events: messageEvents },
+  "/chat/completions": {
+    end: /"finish_reason":\s*"/,
+    last: /^data:\s*\[DONE\]/,
+    whole: chatCompletion,
+    events: chatChunks,
+  },
+  "/responses": { end: COMPLETED, last: COMPLETED, whole: modelResponse, events: responseEvents },
+  "/messages": { end: STOPPED, last: STOPPED, whole: anthropicMessage, events: messageEvents },
 };
 
 function formatOf(request) {
@@ -120,24 +128,43 @@ function forward(request, body, response, format) {
   const { host, "accept-encoding": _, ...headers } = request.headers;
   const { hostname, port } = gateway;
   const upstream = http.request({ agent, hostname, port, method: request.method, path: request.url, headers });
-  upstream.on("error", () => response.destroy());
-  response.on("close", () => upstream.destroy());
+  let isWhole = false;
+  let isOver = false;
+  // openclaw leaves at the last line, not at the stream's end: it has had its turn, and may ask again at once
+  const endTurn = () => {
+    turns += isWhole && !isOver ? 1 : 0;
+    isOver ||= isWhole;
+  };
+  const breakOff = () => {
+    isOver = true;
+    response.destroy();
+  };
+  upstream.on("error", breakOff);
+  response.on("close", () => {
+    endTurn();
+    upstream.destroy();
+  });
   upstream.on("response", (reply) => {
-    let isWhole = !(reply.headers["content-type"] ?? "").startsWith("text/event-stream");
+    const isStream = (reply.headers["content-type"] ?? "").startsWith("text/event-stream");
+    const counts = format && reply.statusCode === 200;
     let line = "";
     reply.on("data", (chunk) => {
-      if (!format || isWhole) {
+      if (!counts || !isStream || isOver) {
         return;
       }
       const lines = (line + chunk.toString("latin1")).split("\n");
       line = lines.pop();
-      isWhole = lines.some((text) => text.startsWith("data:") && format.end.test(text));
-    });
-    reply.on("error", () => response.destroy());
-    reply.on("end", () => {
-      if (format && reply.statusCode === 200 && (isWhole || format.end.test(line))) {
-        turns += 1;
+      for (const text of lines.filter((each) => each.startsWith("data:"))) {
+        isWhole ||= format.end.test(text);
+        if (format.last.test(text)) {
+          endTurn();
+        }
       }
+    });
+    reply.on("error", breakOff);
+    reply.on("end", () => {
+      isWhole ||= counts && (!isStream || format.end.test(line));
+      endTurn();
     });
     response.writeHead(reply.statusCode, reply.headers);
     response.flushHeaders();

@@ -47,7 +47,7 @@ _DEFAULT = "/usr/local/bin/zeroclaw"
 _MOUNTED = "/opt/claw/zeroclaw"
 _FOLDER = f"{STATE_DIR}/zeroclaw"
 _CONFIG = "config.toml"
-_CHECK_TIMEOUT = 60.0
+_CHECK_TIMEOUT = 120.0
 _ATTACHMENT = re.compile(r"\[(?:IMAGE|AUDIO|VOICE):[^\]]*\]?")
 
 

@@ -105,7 +105,7 @@ def test_without_a_transcript_the_final_message_is_what_it_printed(tmp_path: Pat
 
 
 # Stands for openclaw: asks what it is told to, and prints the status and the text of each reply.
-ASKING = """
+ASKING = r"""
 import { readFileSync } from "node:fs";
 const [, , , , , file, questions] = process.argv;
 const { baseUrl } = JSON.parse(readFileSync(file, "utf8")).models.providers.gateway;
@@ -115,7 +115,12 @@ for (const question of JSON.parse(questions)) {
   try {
     const path = question.path ?? "/chat/completions";
     const reply = await fetch(`${baseUrl}${path}`, { method: "POST", body });
-    said.push([reply.status, await reply.text()]);
+    let text = "";
+    for await (const piece of reply.body) {
+      text += Buffer.from(piece).toString("utf8");
+      if (question.leaves && /(\[DONE\]|completed"}|message_stop"})\n\n$/.test(text)) break;
+    }
+    said.push([reply.status, text]);
   } catch (error) {
     said.push(["dropped", ""]);
   }
@@ -134,8 +139,13 @@ TOOLS = {"model": "m", "stream": True, "tools": [{"type": "function"}]}
 
 
 @contextmanager
-def model(*replies: tuple[int, bytes] | None) -> Iterator[tuple[str, list[bytes]]]:
-    """A model that gives these replies in turn, None drops the connection; its address and what it was asked."""
+def model(
+    *replies: tuple[int, bytes] | None, is_over: threading.Event | None = None
+) -> Iterator[tuple[str, list[bytes]]]:
+    """A model that gives these replies in turn, None drops the connection; its address and what it was asked.
+
+    A reply's connection stays open until it is over, where that is given.
+    """
     asked: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -149,6 +159,8 @@ def model(*replies: tuple[int, bytes] | None) -> Iterator[tuple[str, list[bytes]
             self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
             self.wfile.write(reply[1])
+            if is_over is not None:
+                is_over.wait()
 
         def log_message(self, *_: object) -> None:
             pass
@@ -197,6 +209,18 @@ def test_the_relay_hands_on_every_byte_and_stops_at_the_limit(tmp_path: Path) ->
     assert told[4][1].endswith("data: [DONE]\n\n")
     closing_text = json.loads(told[5][1])["choices"][0]
     assert closing_text["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("path", FORMATS)
+def test_a_reply_that_is_left_at_its_last_word_is_a_turn(tmp_path: Path, path: str) -> None:
+    """Before the connection's end, which says no more."""
+    is_over = threading.Event()
+    with model(*[(200, FORMATS[path])] * 2, is_over=is_over) as (address, asked):
+        told = relayed(tmp_path, address, 2, [{**TOOLS, "path": path, "leaves": True}] * 3)
+        is_over.set()
+    assert [text for _, text in told[:2]] == [FORMATS[path].decode()] * 2
+    assert "limit of 2 turns" in told[2][1]
+    assert len(asked) == 2
 
 
 def test_what_failed_or_broke_off_is_no_turn(tmp_path: Path) -> None:

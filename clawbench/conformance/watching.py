@@ -14,7 +14,7 @@ from adapters.base import STATE_DIR, Adapter, CommandResult, Shell, Task
 PROCESSES = "/tmp/environments-and-command-lines"  # noqa: S108  a path inside the container
 """Where a run has those of all processes noted while the claw is at work, which has ended when it is searched."""
 _NEEDLES = "/clawbench-needles"
-_SEARCH_SECONDS = 120.0
+_SEARCH_SECONDS = 600.0
 
 _LOOK = r"""
 section() { echo "=== $1"; }
