@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -36,6 +37,8 @@ _OF_EVERY_COMMAND = {
     "summary.json",
 }
 """What a run's folder holds before anything has been run in it."""
+_LOOKED_AT = 60.0
+"""Seconds for which whoever only looks whether a run is at work may keep it from beginning: each does for a moment."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
@@ -105,18 +108,31 @@ class RunDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            # whoever only looks whether it is held, holds it for a moment
-            lock = FileLock(self.path / ".lock", timeout=0.5)
-            lock.acquire(poll_interval=0.05)
-        except Timeout as error:
-            raise RunError(
-                f"run {self.run_id} is in progress in another process; wait for it or take another --run-id"
-            ) from error
+            lock = self._acquired()
         except OSError as error:
             raise RunError(
                 f"{self.path} can't be written ({error.strerror}); give another folder by --artifacts"
             ) from error
+        if lock is None:
+            raise RunError(
+                f"run {self.run_id} is in progress in another process; wait for it or take another --run-id"
+            )
         return lock
+
+    def _acquired(self) -> FileLock | None:
+        """The lock; None where another process runs under the id (raises OSError)."""
+        deadline = time.monotonic() + _LOOKED_AT
+        lock = FileLock(self.path / ".lock", timeout=0)
+        while True:
+            try:
+                lock.acquire()
+            except Timeout:
+                # who only looks shares it with others that do, for a moment: a long one where the machine is busy
+                if self.is_running or time.monotonic() > deadline:
+                    return None
+                time.sleep(0.01)
+            else:
+                return lock
 
     @property
     def is_running(self) -> bool:

@@ -23,6 +23,8 @@ import os, signal
 from pathlib import Path
 
 def pytest_runtest_teardown(item):
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return  # the controller is told of it as well
     try:
         Path(os.environ["MARK"]).open("x").close()
     except FileExistsError:

@@ -52,7 +52,7 @@ class _Metered:
 
     def _container(self) -> Any:
         marks: dict[str, Any] = {"label": [f"{name}={value}" for name, value in self._case.labels.items()]}
-        found = self._case.bench.client.containers.list(filters=marks)
+        found = self._case.bench.client.containers.list(filters=marks, ignore_removed=True)
         return next(one for one in found if not str(one.name).endswith("-forwarder"))
 
 

@@ -149,6 +149,8 @@ class _Nothing:
     def list(self, *_: object, **__: object) -> list[object]:
         return []
 
+    images = list
+
 
 class RehearsedTree(StartTree):
     """The start commit's tree, which nobody reads."""
