@@ -38,7 +38,8 @@ _OF_EVERY_COMMAND = {
 }
 """What a run's folder holds before anything has been run in it."""
 _LOOKED_AT = 60.0
-"""Seconds for which whoever only looks whether a run is at work may keep it from beginning: each does for a moment."""
+"""Seconds for which those that only look whether a run is at work may keep it from beginning: each is at it for a
+moment."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import docker
 import pytest
 from docker.models.containers import Container
+from test_crash import wait_until
 
 from adapters.registry import installed
 from clawbench.benchmarks import claws
@@ -40,9 +41,9 @@ def test_the_meter_counts_what_was_used(container: Container) -> None:
     began = time.monotonic()
     assert container.exec_run(["python3", "-c", hungry]).exit_code == 0
     took = time.monotonic() - began
-    assert (
-        container.exec_run(["sh", "-c", "for n in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5 & done; wait"]).exit_code == 0
-    )
+    # all ten are there before any of them ends
+    ten = 'for n in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & all="$all $!"; done; sleep 3; kill $all; wait'
+    assert container.exec_run(["sh", "-c", ten]).exit_code == 0
     meter.stop()
     assert 1 <= meter.cpu_seconds < took + 5
     assert 200 << 20 <= meter.peak_memory < 400 << 20
@@ -61,8 +62,15 @@ def test_a_container_that_has_ended_has_no_counts(container: Container) -> None:
     meter = Meter(container)
     container.kill()
     container.wait()
-    with pytest.raises(OSError, match="No such"):
-        meter.stop()
+
+    def has_none() -> bool:
+        try:
+            meter.stop()
+        except OSError as error:
+            return "No such" in str(error)
+        return False
+
+    wait_until(has_none)  # its cgroups go a moment after it, where the engine is busy
 
 
 @pytest.mark.skipif(not installed("generic"), reason="generic is not installed: clawbench install generic")
@@ -74,7 +82,7 @@ def test_a_claw_has_a_row(client: docker.DockerClient, monkeypatch: pytest.Monke
     claw, _version, *numbers, share = [next(iter(column.cells)) for column in table.columns]
     assert claw == "generic"
     assert all(float(str(number)) > 0 for number in numbers)
-    assert 0 < int(str(share).rstrip("%")) < 100
+    assert 0 < int(str(share).rstrip("%")) <= 100
     assert "nanobot is not installed, and left out" in said
 
 

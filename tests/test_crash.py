@@ -136,12 +136,28 @@ def test_a_killed_controller_takes_all_with_it_and_the_next_run_does_the_rest(tm
     assert_whole(run_bench(tmp_path, run_id, "-n", "2", *SELECTION), IDS)
 
 
+NEVER_JUDGED = """
+import time
+import clawbench.case
+
+judge = clawbench.case.judge
+
+def endless(*arguments, **named):
+    judge(*arguments, **named)
+    time.sleep(3600)
+
+clawbench.case.judge = endless
+"""
+
+
 def test_an_export_outlives_a_kill_and_no_claw_runs_twice(tmp_path: Path) -> None:
     """Killed in the evaluation, only the evaluation is done again."""
     run_id = fresh_id("export")
     folder = tmp_path / run_id / "nanobot" / IDS[2]
     arguments = ("-k", "nanobot and ledgerlite", "--model=scripted:oracle")
-    with started(tmp_path, run_id, *arguments) as process:
+    (tmp_path / "endless.py").write_text(NEVER_JUDGED)
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    with started(tmp_path, run_id, "-p", "endless", *arguments, PYTHONPATH=path) as process:
         wait_until((folder / "export.json").exists)
         process.kill()
     log = (folder / "requests.jsonl").read_bytes()
@@ -155,9 +171,10 @@ def test_an_export_outlives_a_kill_and_no_claw_runs_twice(tmp_path: Path) -> Non
 
 def test_a_run_id_in_use_is_refused(tmp_path: Path) -> None:
     run_id = fresh_id("twice")
-    with started(tmp_path, run_id, *SELECTION):
+    endless = (*SELECTION[:2], "--model=scripted:hang")
+    with started(tmp_path, run_id, *endless):
         wait_until((tmp_path / run_id / "manifest.json").exists)
-        second = run_bench(tmp_path, run_id, *SELECTION)
+        second = run_bench(tmp_path, run_id, *endless)
     assert second.exit_code == 4
     assert f"run {run_id} is in progress in another process" in second.output
 

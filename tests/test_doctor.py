@@ -49,7 +49,7 @@ def doctor(*arguments: str, before: tuple[str, ...] = (), **variables: str) -> t
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert "Traceback" not in done.stdout, done.stdout

@@ -9,8 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import docker
 import pytest
 from bench_run import ROOT, command, containers_of, environment, run_bench
 from test_benchmark import ONE, ONE_ID, fresh_id
+from test_crash import started, wait_until
 from typer.testing import CliRunner
 
 from adapters.base import CommandResult
@@ -32,13 +31,6 @@ from records.predictions import write_predictions
 from records.run import RunDirectory, RunError
 
 needs_nanobot = pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install")
-
-
-def wait_until(there: Callable[[], object], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not there():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.2)
 
 
 # -- options ------------------------------------------------------------------------------------------
@@ -314,25 +306,13 @@ def test_a_forwarder_that_ends_under_the_claw_is_no_failure_of_the_claw(tmp_path
         wait_until(lambda: list((tmp_path / run_id).glob("*/*/requests.jsonl")))
         client = docker.from_env()
         label = {"label": f"clawbench.run={run_id}"}
-        forwarder = next(found for found in client.containers.list(filters=label) if "-forwarder" in found.name)
-        forwarder.kill()
+        found = client.containers.list(filters=label, ignore_removed=True)
+        next(one for one in found if "-forwarder" in one.name).kill()
         client.close()
-        process.communicate(timeout=300)
+        process.communicate()
     metadata = json.loads((tmp_path / run_id / "nanobot" / ONE_ID / "metadata.json").read_text())
     assert metadata["outcome"] == "infrastructure"
     assert "forwarder" in metadata["detail"]
-
-
-def started(tmp_path: Path, run_id: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(tmp_path, run_id, *arguments),
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
 
 
 # -- ends ---------------------------------------------------------------------------------------------
@@ -346,9 +326,9 @@ def test_a_run_that_is_told_to_end_takes_its_containers_along(tmp_path: Path, wo
     with started(tmp_path, run_id, "-n", workers, "-k", ONE, "--model=scripted:hang") as process:
         wait_until(lambda: list((tmp_path / run_id).glob("*/*/agent_stdout.log")))
         os.kill(process.pid, signal.SIGTERM)
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 2, output
-    wait_until(lambda: not containers_of(run_id), 30)
+    wait_until(lambda: not containers_of(run_id))
 
 
 @pytest.mark.docker
@@ -380,13 +360,11 @@ def test_words_in_brackets_are_told_as_they_are(arguments: list[str]) -> None:
 def test_a_case_whose_folder_is_removed_in_mid_run_is_no_verdict(tmp_path: Path) -> None:
     run_id = fresh_id("removed")
     folder = tmp_path / run_id / "nanobot" / ONE_ID
-    words = command(tmp_path, run_id, "-k", ONE, "--model=scripted:slow")
-    process = subprocess.Popen(
-        words, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    wait_until((folder / "requests.jsonl").exists)
-    shutil.rmtree(folder)
-    output = process.communicate()[0]
+    with started(tmp_path, run_id, "-k", ONE, "--model=scripted:slow") as process:
+        wait_until((folder / "requests.jsonl").exists)
+        # in one step: file by file, a new one may come in between, and the folder is never empty
+        folder.rename(tmp_path / "elsewhere")
+        output = process.communicate()[0]
     assert "1 error" in output.splitlines()[-1], output
     assert "its folder was removed in mid-run" in output
     assert json.loads((folder / "metadata.json").read_text())["outcome"] == "infrastructure"

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -135,15 +136,16 @@ def test_a_case_at_its_own_spend_limit_is_judged_and_not_run_again(tmp_path: Pat
 def test_waits_for_rate_limits_extend_the_budget_where_they_are_asked_to(
     tmp_path: Path, server: DialectServer
 ) -> None:
-    # longer than the budget, and with its jitter shorter than the claw itself waits for a byte (90 s)
-    server.troubles.append(Trouble(429, headers={"Retry-After": "35"}))
-    options = ("--agent-timeout=30", "--exclude-waits")
+    # longer than the budget, and with its jitter shorter than the claw itself waits for a byte (90 s); for what else
+    # it does, the budget is long enough on a busy machine
+    server.troubles.append(Trouble(429, headers={"Retry-After": "65"}))
+    options = ("--agent-timeout=60", "--exclude-waits")
     run = run_bench(tmp_path, fresh_id("waits"), *ONE, *options, **declare(tmp_path, server))
     case = run.cases()[FIRST]
     assert case["ending"] == "finished", run.output
-    assert case["waited"] >= 35
+    assert case["waited"] >= 65
     assert case["retries"] == 1
-    assert case["seconds"]["agent"] > 30
+    assert case["seconds"]["agent"] > 60
 
 
 def test_a_killed_gateway_ends_the_cases_at_work_and_the_rerun_does_only_them(
@@ -154,10 +156,10 @@ def test_a_killed_gateway_ends_the_cases_at_work_and_the_rerun_does_only_them(
     folder = tmp_path / run_id
     case = folder / "nanobot" / SECOND
     with started(tmp_path, run_id, *BOTH, **variables) as process:
-        wait_until(lambda: (case / "requests.jsonl").exists() and bool(rows(case / "requests.jsonl")))
+        wait_until(lambda: (case / "requests.jsonl").exists() and (case / "requests.jsonl").stat().st_size > 0)
         [gateway] = [pid for pid in children(process.pid) if is_gateway(pid)]
         os.kill(gateway, signal.SIGKILL)
-        wait_until((case / "metadata.json").exists, 30)
+        wait_until((case / "metadata.json").exists)
         output = process.communicate()[0]
     killed = BenchRun(folder, process.returncode, output)
     assert killed.outcomes() == {FIRST: "empty_patch", SECOND: "infrastructure"}, output
@@ -177,4 +179,6 @@ def test_a_killed_gateway_ends_the_cases_at_work_and_the_rerun_does_only_them(
 
 
 def is_gateway(pid: int) -> bool:
-    return b"gateway.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    with suppress(FileNotFoundError, ProcessLookupError):  # another child, which has ended since
+        return b"gateway.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False

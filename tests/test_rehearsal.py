@@ -193,8 +193,9 @@ def test_no_case_begins_without_the_gateway(tmp_path: Path) -> None:
     said = stage.output.read_text()
     assert "not begun: the run's gateway is gone. The same command goes on" in said
     events = [entry.event for entry in stage.run.journal.read().entries]
-    assert events.count("errored") <= 1
-    assert events.count("begun") <= events.count("finished") + 1
+    # each of the two workers may have been at a case, the one of them waiting until the other's claw has ended
+    assert events.count("errored") <= 2
+    assert events.count("begun") <= events.count("finished") + 2
     _, said = run(stage)
     assert "error in" not in said
     checks.whole(stage)

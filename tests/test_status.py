@@ -33,6 +33,8 @@ from records.journal import Journal
 from records.plan import PlannedCase
 from records.run import RunDirectory, RunError
 
+CASES = 700
+"""So many that the command is far from its end when all has been looked at."""
 MANIFEST: dict[str, Any] = {
     "settings": {"model": "acme/big", "gateway": "on", "served": {"behind": {"provider": "acme"}}},
     "claws": {"nanobot": {}},
@@ -84,7 +86,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 @pytest.fixture
 def at_work(tmp_path: Path) -> Iterator[tuple[Stage, Command]]:
     """A real command on many cases, but for the engine; some of them have ended."""
-    stage = rehearsed(tmp_path, 200, 2, seed=0, breaks=0.0)
+    stage = rehearsed(tmp_path, CASES, 2, seed=0, breaks=0.0)
     with started(stage.command(), stage.environment, stage.output, stage.ended) as command:
         wait_for(lambda: len(stage.run.journal.read().entries) > 30)
         yield stage, command
@@ -125,9 +127,9 @@ def test_a_run_at_work_is_told_of_and_left_alone_and_so_is_a_killed_one(
     stage, command = at_work
     status = told("status", str(stage.run.path))
     assert status["state"] == "running"
-    assert status["planned"] == 200
-    assert 0 < status["done"] < 200
-    assert status["done"] + status["waiting"] + len(status["running"]) == 200
+    assert status["planned"] == CASES
+    assert 0 < status["done"] < CASES
+    assert status["done"] + status["waiting"] + len(status["running"]) == CASES
     assert status["rate"]["cases"] > 0
     assert status["seconds_left"] > 0
     assert sum(sum(counts.values()) for counts in status["outcomes"].values()) == status["done"]

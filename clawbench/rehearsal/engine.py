@@ -146,10 +146,11 @@ def _report(instance: Instance, verdict: Verdict) -> dict[str, Any]:
 class _Nothing:
     """The engine's containers, images and calls: there are none."""
 
-    def list(self, *_: object, **__: object) -> list[object]:
+    def images(self, *_: object, **__: object) -> list[object]:
         return []
 
-    images = list
+    def list(self, *_: object, **__: object) -> list[object]:
+        return []
 
 
 class RehearsedTree(StartTree):
