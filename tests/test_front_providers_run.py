@@ -136,10 +136,9 @@ def test_a_case_at_its_own_spend_limit_is_judged_and_not_run_again(tmp_path: Pat
 def test_waits_for_rate_limits_extend_the_budget_where_they_are_asked_to(
     tmp_path: Path, server: DialectServer
 ) -> None:
-    # longer than the budget, and with its jitter shorter than the claw itself waits for a byte (90 s); for what else
-    # it does, the budget is long enough on a busy machine
+    # longer than the budget, and with its jitter shorter than the claw itself waits for a byte (90 s)
     server.troubles.append(Trouble(429, headers={"Retry-After": "65"}))
-    options = ("--agent-timeout=60", "--exclude-waits")
+    options = ("--agent-timeout=60", "--exclude-waits")  # enough for all else that it does on a busy machine
     run = run_bench(tmp_path, fresh_id("waits"), *ONE, *options, **declare(tmp_path, server))
     case = run.cases()[FIRST]
     assert case["ending"] == "finished", run.output
