@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from bench_run import ROOT, run_bench
 from docker.errors import ImageNotFound
+from filelock import FileLock
 from registry_world import Registry, registry, slow
 from rows_world import as_json_lines, made_up
 
@@ -144,6 +145,23 @@ def test_an_image_in_use_is_not_removed(world: Registry, house: House) -> None:
     with image_lock(house.home, house.names[0]):  # as who pulls it has it
         assert house.tidy("prune", [None] * 4) == "0---"
     assert house.tidy("prune", [None] * 4) == "----"
+
+
+def test_an_image_that_is_pulled_again_the_moment_it_is_gone_is_known_as_ours(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, release = house.names[0], FileLock.release
+
+    def pulled_at_once(lock: FileLock) -> None:
+        """As by a process that waits for the lock."""
+        monkeypatch.undo()
+        release(lock)
+        Pulls(house.client, house.home).pull(gone, house.told.append)
+
+    monkeypatch.setattr(FileLock, "release", pulled_at_once)
+    assert house.inventory.remove(next(image for image in house.inventory.images() if image.name == gone))
+    assert house.told[-1] == f"pulling {gone}"
+    assert gone in {image.name for image in house.inventory.images()}
 
 
 def test_what_another_live_run_needs_is_not_removed(house: House) -> None:
