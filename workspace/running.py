@@ -208,7 +208,7 @@ class Workspace:
         self._wait_until_ended()
 
     def _wait_until_ended(self) -> None:
-        self.container.wait(timeout=60)
+        self.container.wait(timeout=300)
 
 
 def ended_from_within(client: docker.DockerClient, container_id: str, since: float) -> bool:
