@@ -106,8 +106,8 @@ class ChatHandler:
         exchange.ending, exchange.replied = "ok" if reply.text or reply.call else "empty", True
         exchange.finish_reason = reply.finish_reason
         exchange.usage = usage_of("chat", wire.usage_body(usage))
-        await response.write_eof()
         self._case.record(exchange, body, headers=headers, chunks=pieces)
+        await response.write_eof()
         return response
 
 

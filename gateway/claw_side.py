@@ -60,7 +60,12 @@ class ClawSide:
                 await self._response.write(data)
             except ConnectionError:
                 self.left = True
+            else:  # where the claw had gone, nothing is raised before the next piece
+                self.left = self.left or self._is_gone()
         self.lost = self.lost or (self.left and says)
+
+    def _is_gone(self) -> bool:
+        return self._http.transport is None or self._http.transport.is_closing()
 
     async def end(self) -> web.StreamResponse:
         """The reply is whole."""

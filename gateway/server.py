@@ -33,6 +33,8 @@ from gateway.tally import RunTally
 from gateway.upstream import Line
 
 SOCKET = "s"
+_UNHEARD = "n"
+"""A socket's name until somebody listens: one that is there and refuses is taken for a dead process's."""
 CONTROL = "control"
 CLOSING_SECONDS = 0.1
 """How long a request under way may still take when its case is closed."""
@@ -43,7 +45,7 @@ REPLAY = "replay:"
 Handler = ChatHandler | ReplayHandler | RelayHandler
 
 
-@dataclass
+@dataclass(eq=False)
 class _Served:
     case: Case
     handler: Handler
@@ -66,7 +68,8 @@ async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
     folder.mkdir(mode=0o700)
     runner = runner_of(app)
     await runner.setup()
-    await web.UnixSite(runner, folder / SOCKET).start()
+    await web.UnixSite(runner, folder / _UNHEARD).start()
+    (folder / _UNHEARD).rename(folder / SOCKET)
     return runner
 
 
@@ -84,6 +87,7 @@ class Cases:
         self._line = line
         self._numbers = itertools.count()
         self._open: dict[str, _Served] = {}
+        self._closing: list[_Served] = []
         self._closed = RunTally()
 
     def application(self) -> web.Application:
@@ -106,7 +110,7 @@ class Cases:
     async def _totals(self, _http: web.Request) -> web.Response:
         spending = self._line.spending if self._line else None
         totals = self._closed.totals(
-            (served.case.counts() for served in self._open.values()),
+            (served.case.counts() for served in (*self._open.values(), *self._closing)),
             spending.spent if spending else Decimal(0),
             budget_reached=bool(spending and spending.budget_reached),
         )
@@ -155,9 +159,11 @@ class Cases:
 
     async def _end(self, served: _Served, seconds: float) -> None:
         """Stop serving; what the provider was asked for may take that many seconds to tell its usage."""
+        self._closing.append(served)
         await served.runner.cleanup()
         if isinstance(served.handler, RelayHandler):
             await served.handler.close(seconds)
+        self._closing.remove(served)
         self._closed.add(served.case.counts())
         await asyncio.to_thread(shutil.rmtree, served.folder)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from dialects.clients import Said, Wire, anthropic_client, ask_chat, ask_messages, ask_responses, openai_client
 from dialects.server import MODEL, Brain, DialectServer
 from pydantic import SecretStr
@@ -61,6 +62,9 @@ class World:
 
     def open(self, case_id: str = "case", **spec: Any) -> Wire:
         """Open a case; the wire goes to its socket."""
+        # of an earlier one, a line may be still to come
+        with suppress(LookupError):
+            self.client.close_case(case_id)
         given: dict[str, Any] = {
             "request_log": self.log_path(case_id),
             "model": f"{self.server.dialect.name}/{MODEL}",
@@ -68,6 +72,15 @@ class World:
         self.log_path(case_id).unlink(missing_ok=True)
         self.sockets[case_id] = self.client.open_case(CaseSpec(case_id=case_id, **given))
         return Wire(self.sockets[case_id])
+
+    def settle(self, case_id: str = "case") -> None:
+        """Wait until replies are counted: a stream's is, a moment after its client has read the last event."""
+
+        def is_settled() -> bool:
+            counts = self.client.counts(case_id)
+            return counts.requests == sum(counts.endings.values())
+
+        wait_for(is_settled)
 
     def log_path(self, case_id: str = "case") -> Path:
         return self.folder / "logs" / f"{case_id}.jsonl"
@@ -148,18 +161,35 @@ def answered(api: Api, said: Said, result: str) -> list[dict[str, Any]]:
             return [{"role": "assistant", "content": [text, used]}, {"role": "user", "content": [told]}]
 
 
-def converse(wire: Wire, api: Api, *, stream: bool, **more: Any) -> list[str]:
-    """A whole conversation: the commands that the model asked for."""
+def converse(
+    wire: Wire, api: Api, *, stream: bool, between: Callable[[], object] = lambda: None, **more: Any
+) -> list[str]:
+    """A whole conversation: the commands that the model asked for. `between` is called between two turns."""
     messages, commands = user(), []
     while (said := ask(wire, api, messages, stream=stream, **more)).calls:
         commands.append(json.loads(said.calls[0][2])["command"])
         messages += answered(api, said, f"done \u00e9 {len(commands)}")
+        between()
     return commands
 
 
+def leave_in_the_middle(wire: Wire, api: Api) -> None:
+    """Ask for a stream and leave once its first piece is there."""
+    path = "messages" if api == "messages" else "chat/completions"
+    body = {"model": MODEL, "messages": user(), "stream": True, "max_tokens": 50}
+    options = {} if api == "messages" else {"stream_options": {"include_usage": True}}
+    headers = {"anthropic-version": "2023-06-01"}
+    request = httpx2.Request("POST", f"http://gateway/v1/{path}", json=body | options, headers=headers)
+    answer = wire.handle_request(request)
+    assert isinstance(answer.stream, httpx2.SyncByteStream)
+    next(iter(answer.stream))
+    answer.close()
+    wire.close()
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Until it holds; half a minute is too long."""
-    deadline = time.monotonic() + 30
+    """Until it holds; two minutes are too long."""
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.client import Gateway, GatewayClient, GatewayError
+from gateway.client import Gateway, GatewayClient, GatewayError, control_in, short_folder
+from gateway.config import GatewayConfig
 from gateway.models import ENDINGS, CaseSpec
 
 ROOT = Path(__file__).parents[1]
@@ -61,7 +63,7 @@ class Answer:
 
 def connect(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(30)
+    connection.settimeout(120)
     connection.connect(str(path))
     return connection
 
@@ -102,7 +104,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -445,18 +447,56 @@ def test_killing_the_controller_ends_the_gateway(tmp_path: Path) -> None:
     wait_for(lambda: _ended(int(pid)))
 
 
-def test_the_next_gateway_removes_what_a_killed_one_left_and_nothing_else(
-    tmp_path: Path, gateway: Gateway
-) -> None:
-    killed = Gateway.start(tmp_path)
-    killed._process.kill()
-    killed._process.wait()
-    left = killed.control.parents[1]
-    assert left.is_dir()
-    with Gateway.start(tmp_path / "next"):
-        assert not left.exists()
-        assert GatewayClient(gateway.control).answers()
-    killed.stop()
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No other gateway has its folder where this test's have theirs, nor looks there for what was left."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # sockets' paths are short
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_next_gateway_removes_what_a_killed_one_left_and_nothing_else(tmp_path: Path) -> None:
+    with Gateway.start(tmp_path) as living:
+        killed = Gateway.start(tmp_path)
+        killed._process.kill()
+        killed._process.wait()
+        left = killed.control.parents[1]
+        assert left.is_dir()
+        with Gateway.start(tmp_path):
+            assert not left.exists()
+            assert GatewayClient(living.control).answers()
+        killed.stop()
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_gateway_that_is_just_starting_is_none_that_was_killed(tmp_path: Path) -> None:
+    slowly = (
+        "import runpy, sys, time\nfrom asyncio.base_events import Server\nfrom pathlib import Path\n"
+        "listen = Server._start_serving\n"
+        "def late(server):\n"
+        "    for _ in range(3000):\n"
+        "        if Path(sys.argv[2]).exists():\n            break\n"
+        "        time.sleep(0.02)\n"
+        "    listen(server)\n"
+        "Server._start_serving = late\nrunpy.run_module('gateway.server', run_name='__main__')\n"
+    )
+    folder, released = short_folder(), tmp_path / "released"
+    starting = subprocess.Popen(
+        [sys.executable, "-c", slowly, str(folder), str(released)],
+        stdin=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    with starting:
+        assert starting.stdin
+        starting.stdin.write(GatewayConfig().line())
+        starting.stdin.flush()
+        wait_for(lambda: any(folder.glob("control/*")))
+        with Gateway.start(tmp_path):
+            released.touch()
+            wait_for(GatewayClient(control_in(folder)).answers)
+        starting.stdin.close()
+        assert starting.wait(120) == 0
 
 
 def _ended(pid: int) -> bool:

@@ -42,7 +42,7 @@ class Claw:
         self._socket = gateway.open_case(spec)
         self.messages: list[dict[str, Any]] = [{"role": "user", "content": "caf\u00e9"}]
 
-    def ask(self, *, timeout: float = 30) -> tuple[int, dict[str, str], Any]:
+    def ask(self, *, timeout: float = 120) -> tuple[int, dict[str, str], Any]:
         connection = http.client.HTTPConnection("gateway", timeout=timeout)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(timeout)

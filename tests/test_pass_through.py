@@ -193,7 +193,7 @@ def test_no_chunk_waits_for_the_next(world_of: Callable[[Dialect], World], codin
     late: list[int] = []
 
     def wait_for_the_one_before(number: int) -> None:
-        if number and not late and not arrived[number - 1].wait(10):
+        if number and not late and not arrived[number - 1].wait(120):
             late.append(number)
 
     world.server.before_piece = wait_for_the_one_before

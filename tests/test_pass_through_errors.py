@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import anthropic
 import httpx2
 import openai
 import pytest
+from aiohttp import web
 from dialects.delivery import Delivery, Trouble
 from dialects.profiles import ANTHROPIC, DEEPSEEK, OPENAI, OPENROUTER, Dialect
-from dialects.server import MODEL, DialectServer
-from relay_world import COMMANDS, World, answered, ask, relaying, runs, user, wait_for
+from dialects.server import DialectServer
+from multidict import CIMultiDict
+from relay_world import (
+    COMMANDS,
+    World,
+    answered,
+    ask,
+    leave_in_the_middle,
+    relaying,
+    runs,
+    user,
+    wait_for,
+)
 
+from gateway.claw_side import ClawSide
 from gateway.models import Api, Ending
 
 STATUSES: list[tuple[int, str, Ending]] = [
@@ -150,18 +167,10 @@ def test_what_a_claw_leaves_is_paid_for_and_counted(
     world_of: Callable[[Dialect], World], dialect: Dialect
 ) -> None:
     world = world_of(dialect)
-    world.server.delivery = Delivery(pause=0.05)
-    wire = world.open()
-    path = "messages" if dialect is ANTHROPIC else "chat/completions"
-    body = {"model": MODEL, "messages": user(), "stream": True, "max_tokens": 50}
-    options = {} if dialect is ANTHROPIC else {"stream_options": {"include_usage": True}}
-    headers = {"anthropic-version": "2023-06-01"}
-    request = httpx2.Request("POST", f"http://gateway/v1/{path}", json=body | options, headers=headers)
-    answer = wire.handle_request(request)
-    assert isinstance(answer.stream, httpx2.SyncByteStream)
-    next(iter(answer.stream))
-    answer.close()
-    wire.close()
+    left = threading.Event()
+    world.server.before_piece = lambda number: number < 2 or left.wait(60)
+    leave_in_the_middle(world.open(), dialect.apis[0])
+    left.set()
     wait_for(lambda: world.client.counts("case").endings["client_gone"] == 1)
     counts = world.client.close_case("case")
     (charge,) = world.server.charges
@@ -169,13 +178,52 @@ def test_what_a_claw_leaves_is_paid_for_and_counted(
     assert world.server.sent[0].complete
 
 
-def test_a_provider_that_is_not_there(world_of: Callable[[Dialect], World], tmp_path: object) -> None:
-    with DialectServer(OPENAI) as gone:
-        base_url = gone.base_url
-    with relaying(world_of(OPENAI).server, tmp_path, base_url=base_url) as world:  # type: ignore[arg-type]
-        with pytest.raises(openai.APIError):
-            ask(world.open(), "chat", user(), stream=True)
-        assert world.client.close_case("case").last_ending == "dropped"
+def test_a_claw_that_left_just_before_the_last_piece_has_lost_it(tmp_path: Path) -> None:
+    """The loop has not seen yet that it left: nothing but the write itself tells."""
+    path, lost = tmp_path / "s", []
+
+    async def run() -> None:
+        began, left = threading.Event(), threading.Event()
+
+        async def handle(http: web.Request) -> web.StreamResponse:
+            claw = ClawSide(http)
+            await claw.begin(200, CIMultiDict(), None)
+            await claw.write(b"first")
+            lost.append(claw.lost)
+            began.set()
+            left.wait(60)
+            await claw.write(b"last")
+            lost.append(claw.lost)
+            return await claw.end()
+
+        def leave() -> None:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(path))
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                began.wait(60)
+            left.set()
+
+        app = web.Application()
+        app.router.add_get("/", handle)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.UnixSite(runner, path).start()
+        await asyncio.to_thread(leave)
+        await runner.cleanup()
+
+    asyncio.run(run())
+    assert lost == [False, True]
+
+
+def test_a_provider_that_is_not_there(world_of: Callable[[Dialect], World], tmp_path: Path) -> None:
+    with socket.socket() as bound:  # so that nobody else gets the port
+        bound.bind(("127.0.0.1", 0))
+        gone = f"http://127.0.0.1:{bound.getsockname()[1]}/v1"
+        started = relaying(world_of(OPENAI).server, tmp_path, base_url=gone)
+        with started as world:
+            with pytest.raises(openai.APIError):
+                ask(world.open(), "chat", user(), stream=True)
+            assert world.client.close_case("case").last_ending == "dropped"
 
 
 def test_deepseek_gets_its_reasoning_back(world_of: Callable[[Dialect], World]) -> None:

@@ -82,7 +82,7 @@ def test_requests_beyond_the_minutes_limit_are_held_back(tmp_path: Path) -> None
         # Closing takes none of the others' turns: what was held back has not been sent.
         assert len(server.received) == 3
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
 
 
 def _quietly(wire: Wire) -> None:
@@ -108,7 +108,7 @@ def test_at_a_spend_limit_nothing_more_is_let_through(limit: str, tmp_path: Path
         wire = world.open()
         # A prompt of some 400 bytes costs two thirds of it and more.
         with pytest.raises(openai.APIStatusError) as raised:
-            converse(wire, "chat", stream=True)
+            converse(wire, "chat", stream=True, between=world.settle)
         assert raised.value.status_code == 402
         assert "limit" in str(raised.value)
         sent = len(server.received)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -11,7 +12,20 @@ import pytest
 from dialects.delivery import Delivery, Trouble
 from dialects.profiles import ANTHROPIC, DASHSCOPE, DEEPSEEK, DIALECTS, OPENAI, OPENROUTER, Dialect
 from dialects.server import MODEL, DialectServer
-from relay_world import COMMANDS, PRICES, World, ask, charged, classes, converse, relaying, runs, user
+from relay_world import (
+    COMMANDS,
+    PRICES,
+    World,
+    ask,
+    charged,
+    classes,
+    converse,
+    leave_in_the_middle,
+    relaying,
+    runs,
+    user,
+    wait_for,
+)
 
 from gateway.models import Api, CaseCounts
 
@@ -143,6 +157,8 @@ def test_many_cases_at_once_add_up(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(12) as pool:
             list(pool.map(work, names))
+        for name in names:
+            world.settle(name)
         totals = world.client.totals()
         counts = {name: world.client.close_case(name) for name in names}
         for name in names:
@@ -155,3 +171,27 @@ def test_many_cases_at_once_add_up(tmp_path: Path) -> None:
                 getattr(sent.charge, name) for sent in complete if b"Something went wrong" not in sent.body
             )
             assert sum(getattr(one.tokens, name) or 0 for one in counts.values()) == total
+
+
+def test_a_case_that_is_being_closed_stays_in_the_totals(tmp_path: Path) -> None:
+    """It may take a while: what its claw left is still read for its usage."""
+    left = threading.Event()
+    with DialectServer(OPENAI, runs(*COMMANDS)) as server, relaying(server, tmp_path) as world:
+        server.before_piece = lambda number: number < 2 or left.wait(60)
+        leave_in_the_middle(world.open(), "chat")
+
+        def is_open() -> bool:
+            try:
+                return world.client.counts("case").requests > 0
+            except LookupError:
+                return False
+
+        with ThreadPoolExecutor(1) as pool:
+            closing = pool.submit(world.client.close_case, "case")
+            wait_for(lambda: not is_open())
+            while_closing = world.client.totals()
+            left.set()
+            assert closing.result(120).endings["client_gone"] == 1
+        assert (while_closing.cases, while_closing.requests) == (1, 1)
+        totals = world.client.totals()
+        assert (totals.cases, totals.requests, totals.tokens.output) == (1, 1, server.charges[0].output)

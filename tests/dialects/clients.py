@@ -15,7 +15,8 @@ import openai
 
 PLACEHOLDER = "placeholder"
 """The key that a claw has: none."""
-SECONDS = 30.0
+SECONDS = 120.0
+"""Without a byte: a hang."""
 
 
 @dataclass

@@ -97,16 +97,16 @@ class DialectServer:
 
     def __enter__(self) -> DialectServer:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(120)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._runner
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(120)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(30)
+        self._thread.join(120)
 
     def reset(self, *brains: Brain, delivery: Delivery | None = None) -> None:
         """Forget what was kept and what was to go wrong, and answer in another way; caches stay warm."""
