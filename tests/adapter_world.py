@@ -208,7 +208,7 @@ def hard_prompt(size: int) -> str:
 def connected() -> Iterator[docker.DockerClient]:
     """The engine; without one the test is skipped."""
     try:
-        client = docker.from_env(timeout=300)
+        client = docker.from_env(timeout=600)
         client.ping()
     except docker.errors.DockerException as error:
         pytest.skip(f"no Docker engine answers: {error}")

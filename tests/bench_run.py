@@ -83,7 +83,7 @@ def run_bench(artifacts: Path, run_id: str, *arguments: str, **extra: str) -> Be
 
 
 def containers_of(run_id: str) -> list[str]:
-    client = docker.from_env()
+    client = docker.from_env(timeout=600)
     try:
         found = client.containers.list(all=True, filters={"label": f"clawbench.run={run_id}"}, ignore_removed=True)
         return [str(container.name) for container in found]

@@ -143,7 +143,7 @@ class Registry:
 @contextmanager
 def registry() -> Iterator[Registry]:
     """The two of them; all images that came from there are removed at the end."""
-    client = docker.from_env(timeout=300)
+    client = docker.from_env(timeout=600)
     with tempfile.TemporaryDirectory() as folder:
         settings, log = Path(folder) / "settings.yml", Path(folder) / "log.txt"
         settings.write_text(

@@ -468,7 +468,7 @@ def test_a_proxy_of_the_users_gets_into_no_container(
     proxies = {"default": {"httpProxy": "http://user:secret@192.0.2.1:3128", "httpsProxy": "http://192.0.2.1"}}
     (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    theirs = docker.from_env()
+    theirs = docker.from_env(timeout=600)
     try:
         assert theirs.api._proxy_configs, "the client read it"
         with opened(theirs) as workspace:

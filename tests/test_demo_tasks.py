@@ -173,7 +173,7 @@ def test_an_unknown_instance_is_refused(tmp_path):
 
 @pytest.mark.docker
 def test_the_image_leaks_in_every_way():
-    client = docker.from_env()
+    client = docker.from_env(timeout=600)
     instance_id = embedded_ids()[0]
     ensure_image(client, instance_id, cache=default_home(), say=print)
     wanted = task_recipe(instance_id)

@@ -43,7 +43,7 @@ new file mode 100644
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[docker.DockerClient]:
-    connected = docker.from_env()
+    connected = docker.from_env(timeout=600)
     yield connected
     connected.close()
 

@@ -51,7 +51,7 @@ def gold(folder: Path, *arguments: str, **variables: str) -> tuple[int, str]:
 @pytest.fixture
 def images() -> Iterator[None]:
     """The task's image under the instances' names; all that is made of it under these goes again."""
-    client = docker.from_env()
+    client = docker.from_env(timeout=600)
     ensure_image(client, TASK, cache=default_home(), say=print)
     for name in (BROKEN, LOOSE):
         client.images.get(image_name(TASK)).tag(f"sweb.eval.x86_64.{name}", "latest")

@@ -52,7 +52,7 @@ needs_swebench4 = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[docker.DockerClient]:
-    connected = docker.from_env()
+    connected = docker.from_env(timeout=600)
     yield connected
     connected.close()
 
@@ -168,7 +168,7 @@ class TestJudge:
         program = (
             "import docker, json, sys; from pathlib import Path; from evaluation.harness import judge;"
             "from evaluation.instances import Instance; told = json.load(sys.stdin);"
-            "judge(Instance.model_validate(told['row']), told['patch'], client=docker.from_env(),"
+            "judge(Instance.model_validate(told['row']), told['patch'], client=docker.from_env(timeout=600),"
             "image=told['image'], model_name='m', timeout=600, folder=Path(told['folder']),"
             "labels=told['labels'], ended_from_within=lambda *_: False, home=Path(told['home']))"
         )

@@ -50,7 +50,8 @@ def in_processes(
     """Pull images, each in a process of its own, none to its end before all have begun; what they said."""
     script = (
         "import sys, docker; from pathlib import Path; from workspace.pulls import Pulls\n"
-        "Pulls(docker.from_env(), Path(sys.argv[1])).pull(sys.argv[2], lambda line: print(line, flush=True))"
+        "pulls = Pulls(docker.from_env(timeout=600), Path(sys.argv[1]))\n"
+        "pulls.pull(sys.argv[2], lambda line: print(line, flush=True))"
     )
     outputs = [home / f"{number}.txt" for number in range(len(names))]
     processes = []

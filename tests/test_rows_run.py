@@ -40,7 +40,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[docker.DockerClient]:
-    connected = docker.from_env()
+    connected = docker.from_env(timeout=600)
     yield connected
     connected.close()
 

@@ -43,7 +43,7 @@ TASK = TASK_REPO / "tasks" / INSTANCE
 @pytest.fixture(scope="module")
 def image() -> str:
     """A task's image, whose history leaks its fix."""
-    with closing(docker.from_env()) as client:
+    with closing(docker.from_env(timeout=600)) as client:
         ensure_image(client, INSTANCE, cache=default_home(), say=print)
     return image_name(INSTANCE)
 
@@ -51,7 +51,7 @@ def image() -> str:
 @pytest.fixture(scope="module")
 def prepared(image: str) -> PreparedImage:
     base = yaml.safe_load((TASK / "task.yaml").read_text())["base_commit"]
-    with closing(docker.from_env()) as client:
+    with closing(docker.from_env(timeout=600)) as client:
         locks = default_home() / "locks"
         return prepare(
             client, image, instance_id=INSTANCE, base_commit=base, locks=locks, labels=LABELS, say=print
@@ -62,7 +62,7 @@ def prepared(image: str) -> PreparedImage:
 def run() -> Iterator[Callable[..., Callable[[str], str]]]:
     """Start a container with the given settings; returns a function that runs a command in it."""
     with ExitStack() as stack:
-        client = stack.enter_context(closing(docker.from_env()))
+        client = stack.enter_context(closing(docker.from_env(timeout=600)))
 
         def start(image: str, **settings: object) -> Callable[[str], str]:
             container: Container = client.containers.run(
@@ -91,7 +91,7 @@ def test_git_finds_all_that_was_planted_before_preparation_and_nothing_after(
 
 def test_escape_finds_nothing_in_a_workspace(prepared: PreparedImage, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        client = stack.enter_context(closing(docker.from_env()))
+        client = stack.enter_context(closing(docker.from_env(timeout=600)))
         gateway = stack.enter_context(Gateway.start(tmp_path))
         spec = CaseSpec(case_id="c", model="scripted:escape", request_log=tmp_path / "log.jsonl")
         socket = GatewayClient(gateway.control).open_case(spec)

@@ -201,7 +201,7 @@ def test_sweeps_at_the_same_time_do_not_quarrel(client: docker.DockerClient, mak
         for _ in range(12)
     ]
     maker.end()
-    text = "import docker; from workspace.owner import sweep; sweep(docker.from_env())"
+    text = "import docker; from workspace.owner import sweep; sweep(docker.from_env(timeout=600))"
     root = Path(__file__).parent.parent
     sweeps = [subprocess.Popen([sys.executable, "-c", text], cwd=root) for _ in range(3)]
     assert [process.wait() for process in sweeps] == [0, 0, 0]

@@ -36,7 +36,7 @@ SHELL = "set -eu\n" + "".join(f"export {name}={value}\n" for name, value in IDEN
 
 @contextmanager
 def engine() -> Iterator[docker.DockerClient]:
-    with closing(docker.from_env(timeout=300)) as client:
+    with closing(docker.from_env(timeout=600)) as client:
         yield client
 
 
