@@ -21,7 +21,7 @@ from typing import IO, cast
 
 from docker.models.containers import Container
 from export_operations import MUTATE, Operation
-from workspace_fixtures import host_git, put
+from workspace_fixtures import done, host_git, put
 
 from workspace.export import Export, export, quoted
 from workspace.start_tree import StartTree
@@ -38,10 +38,8 @@ def mutate(container: Container, operations: Sequence[Operation]) -> None:
         container,
         {"mutate/mutate.py": MUTATE.encode(), "mutate/operations.json": json.dumps(rows).encode()},
     )
-    code, output = container.exec_run(
-        ["python3", "/mutate/mutate.py"], environment={"GIT_CONFIG_GLOBAL": "/tmp/g"}
-    )
-    assert code == 0, output.decode(errors="replace")
+    code, said = done(container, ["python3", "/mutate/mutate.py"], {"GIT_CONFIG_GLOBAL": "/tmp/g"})
+    assert code == 0, said
 
 
 def end(container: Container) -> None:

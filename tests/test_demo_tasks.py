@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from swebench.task.checks import check_task_repo
 from unidiff import PatchSet
+from workspace_fixtures import done
 
 from adapters.runtimes import default_home
 from demo.apt_sources import AptConfigError, Source, host_archive, parse_deb822, parse_one_line
@@ -189,7 +190,7 @@ def test_the_image_leaks_in_every_way():
             for kind, probe in LEAK_PROBES.items()
         }
         assert found == dict.fromkeys(LEAK_PROBES, 0)
-        assert container.exec_run(["ls", "-A", "/opt"]).output == b""
+        assert done(container, ["ls", "-A", "/opt"]) == (0, "")
     finally:
         container.remove(force=True)
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from docker.models.containers import Container
 from test_scripted import make_task
+from workspace_fixtures import done
 
 from adapters.runtimes import default_home
 from demo.images import TASK_REPO, embedded_ids, ensure_image, image_name
@@ -69,7 +70,7 @@ def run() -> Iterator[Callable[..., Callable[[str], str]]]:
                 image, ["sleep", "3600"], detach=True, init=True, entrypoint=[], labels=LABELS, **settings
             )
             stack.callback(container.remove, force=True, v=True)
-            return lambda command: container.exec_run(["sh", "-c", command]).output.decode(errors="replace")
+            return lambda command: done(container, ["sh", "-c", command])[1]
 
         yield start
 

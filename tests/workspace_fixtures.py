@@ -20,6 +20,8 @@ from docker.models.containers import Container
 
 from adapters.runtimes import default_home
 from demo.images import embedded_ids, ensure_image, image_name
+from engine.output import frames
+from workspace.archive import client_of
 from workspace.owner import labels
 from workspace.prepare import PreparedImage, prepare
 from workspace.start_tree import StartTree
@@ -80,12 +82,24 @@ def put(container: Container, files: Mapping[str, bytes], mode: int = 0o755) -> 
     container.put_archive("/", buffer.getvalue())
 
 
+def done(
+    container: Container, command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Run a command in a container; its exit code, and all that it said.
+
+    docker-py's own way loses what comes in together with the head of the engine's answer.
+    """
+    api = client_of(container).api
+    execution = api.exec_create(container.id, list(command), environment=dict(environment or {}))["Id"]
+    said = b"".join(piece for _, piece in frames(api, execution))
+    return api.exec_inspect(execution)["ExitCode"], said.decode(errors="replace")
+
+
 def sh(container: Container, script: str) -> str:
     """Run a shell script in a container; its output without the last newline."""
-    code, output = container.exec_run(["sh", "-c", SHELL + script])
-    text = output.decode(errors="replace").rstrip("\n")
+    code, text = done(container, ["sh", "-c", SHELL + script])
     assert code == 0, text
-    return str(text)
+    return text.rstrip("\n")
 
 
 @contextmanager
