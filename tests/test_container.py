@@ -71,7 +71,10 @@ def opened(
 
 
 def names(client: docker.DockerClient, part: str) -> list[str]:
-    return sorted(str(container.name) for container in client.containers.list(all=True, filters={"name": part}))
+    return sorted(
+        str(container.name)
+        for container in client.containers.list(all=True, filters={"name": part}, ignore_removed=True)
+    )
 
 
 def told(workspace: Workspace, *command: str, timeout: float = 300) -> str:

@@ -166,7 +166,9 @@ class TestJudge:
         def kill() -> None:
             """As soon as the tests are at work."""
             while not over.wait(0.1):
-                for container in client.containers.list(filters={"label": f"clawbench.run={run}"}):
+                for container in client.containers.list(
+                    filters={"label": f"clawbench.run={run}"}, ignore_removed=True
+                ):
                     if container.exec_run(["test", "-e", "/at-work"]).exit_code == 0:
                         container.kill()
                         return

@@ -122,7 +122,7 @@ class TestJudge:
         assert {"report.json", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh"} <= kept
         assert named == {name: client.images.get(name).id for name in named}, "it removed an image"
         assert parts == {name: _parts(client, name) for name in named}, "it removed a part of one"
-        assert not client.containers.list(all=True, filters={"label": f"clawbench.run={RUN}"})
+        assert not client.containers.list(all=True, filters={"label": f"clawbench.run={RUN}"}, ignore_removed=True)
 
     def test_an_edit_that_fixes_nothing_is_unresolved_and_names_the_tests(self, verdict_on, row) -> None:
         judgement = verdict_on(NOTHING)
@@ -185,7 +185,7 @@ class TestJudge:
         mine = {"label": f"clawbench.run={RUN}-killed"}
         try:
             deadline = time.monotonic() + 300
-            while not client.containers.list(filters=mine):
+            while not client.containers.list(filters=mine, ignore_removed=True):
                 assert time.monotonic() < deadline
                 assert process.poll() is None
                 time.sleep(0.2)
@@ -193,7 +193,7 @@ class TestJudge:
             process.send_signal(signal.SIGKILL)
             process.wait()
         children = _children_with(str(tmp_path), f"{RUN}-killed")
-        left = client.containers.list(all=True, filters=mine)
+        left = client.containers.list(all=True, filters=mine, ignore_removed=True)
         for container in left:
             container.remove(force=True)
         assert left

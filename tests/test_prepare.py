@@ -294,7 +294,7 @@ def test_a_killed_preparation_leaves_nothing_that_counts(odd: Odd, tmp_path: Pat
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"
         ours = {"label": f"{RUN}={RUN_ID}", "ancestor": odd.source}
-        (left,) = odd.client.containers.list(all=True, filters=ours)
+        (left,) = odd.client.containers.list(all=True, filters=ours, ignore_removed=True)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
