@@ -76,7 +76,7 @@ def run_bench(artifacts: Path, run_id: str, *arguments: str, **extra: str) -> Be
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        timeout=1800,
         check=False,
     )
     return BenchRun(artifacts / run_id, done.returncode, done.stdout)

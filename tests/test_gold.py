@@ -42,7 +42,7 @@ def gold(folder: Path, *arguments: str, **variables: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
     return done.returncode, done.stdout

@@ -52,7 +52,7 @@ def noted():
     return (HERE / "log").read_text().splitlines() if (HERE / "log").exists() else []
 
 def until(is_so):
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 600
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -80,7 +80,7 @@ def outcome(folder: Path, command: list[str]) -> tuple[int, str, list[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=1200,
         check=False,
     )
     log = folder / "log"
@@ -227,11 +227,11 @@ def test_it(number):
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 600
     while not (tmp_path / "log").exists() or len((tmp_path / "log").read_text().splitlines()) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    output = process.communicate(timeout=240)[0]
+    output = process.communicate(timeout=600)[0]
     assert process.returncode == pytest.ExitCode.INTERRUPTED, output
     assert len((tmp_path / "log").read_text().splitlines()) == 2, "nothing was run again, and nothing more"
