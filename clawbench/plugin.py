@@ -216,9 +216,10 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
             gold.warn_of_broken(session, selected, _writer(config))
             doctor.before(config, session, selected, _writer(config))
             session.selected = [PlannedCase(name.claw, name.listed.instance_id, name.sample) for name in selected]
-            left = sum(name.case_id not in session.order.finished for name in selected)
-            if left:
-                session.start_gateway()
+        left = sum(name.case_id not in session.order.finished for name in selected)
+        if left or any(map(selection.is_of_conformance, ids)):
+            session.start_gateway()
+        if selected:
             session.state.begin(session.selected, config, resume=session.settings.resume, left=left)
         if instances:
             images.keep(config, session, ids, _writer(config))

@@ -20,6 +20,8 @@ from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, listed_
 
 _INSTANCES = pytest.StashKey[frozenset[str] | None]()
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
+CONFORMANCE = "test_conformance.py"
+"""The file of the conformance suite's tests."""
 
 MARKERS = {
     "demo": "the embedded task set: ten small tasks that need no dataset and no money",
@@ -107,6 +109,11 @@ def name_of(item: pytest.Item) -> CaseName | None:
     call = getattr(item, "callspec", None)
     parameter = call.params.get("case") if call is not None else None
     return parameter if isinstance(parameter, CaseName) else None
+
+
+def is_of_conformance(node_id: str) -> bool:
+    """Whether a test is one of the conformance suite's, whose cases are no run's own, but want its gateway."""
+    return f"{CONFORMANCE}::" in node_id
 
 
 def case_of(node_id: str) -> CaseName | None:

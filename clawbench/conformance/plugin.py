@@ -16,11 +16,10 @@ from clawbench.conformance.runs import Run
 from clawbench.conformance.table import FAILS, LIMIT, PASSES, Cell, keep, table_lines
 from clawbench.fixtures import BENCH
 from clawbench.reporting import INFRASTRUCTURE, told
-from clawbench.selection import wanted_claws
+from clawbench.selection import CONFORMANCE, wanted_claws
 
 MARKER = "conformance"
 _MEANING = "the conformance suite: what an adapter must get right, one test a requirement; free of cost"
-_TESTS = "test_conformance.py"
 _CELL = "conformance_cell"
 _EVIDENCE = "conformance_evidence"
 _PLACE = "conformance_place"
@@ -34,9 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave the suite out unless the command means it: a plain `pytest` runs the benchmark."""
-    if collection_path.name != _TESTS:
+    if collection_path.name != CONFORMANCE:
         return None
-    named = any(_TESTS in argument for argument in config.args)
+    named = any(CONFORMANCE in argument for argument in config.args)
     return None if named or re.search(rf"\b{MARKER}\b", config.option.markexpr) else True
 
 
