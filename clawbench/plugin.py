@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +20,6 @@ from clawbench.model_choice import Choice
 from clawbench.options import add_options, settings_from
 from clawbench.progress import ProgressPrinter
 from clawbench.recordings import RecordingError, require_recordings
-from clawbench.run_manifest import ROOT
 from clawbench.scheduling import attempts
 from clawbench.scheduling.starting import OneAtFirst
 from clawbench.scheduling.workers import add_workers, described, is_distributed
@@ -66,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(doctor, "clawbench.doctor")
     config.pluginmanager.register(gold, "clawbench.gold")
     if gold.is_meant(config):
-        modes.aim_at(config, gold.TESTS)
+        modes.aim_at(config, modes.GOLD)
     selection.know_claws(config.pluginmanager)
     selection.know_instances(config)
     for name, meaning in selection.MARKERS.items():
@@ -78,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if doctor.is_meant(config):
         modes.require_project(config)
-        modes.aim_at(config, "test_resolved.py")
+        modes.aim_at(config, modes.RESOLVED)
         doctor.configure(config)
     elif _is_benchmark(config):
         _write_reports_into_the_run(config)
@@ -102,9 +100,8 @@ def _is_benchmark(config: pytest.Config) -> bool:
 
 
 def _means_the_benchmark(config: pytest.Config) -> bool:
-    bench = ROOT / "tests_bench"
-    paths = [Path(config.invocation_params.dir, argument.split("::")[0]).resolve() for argument in config.args]
-    return any(path == bench or bench in path.parents or path in bench.parents for path in paths)
+    suite = modes.SUITE
+    return any(path == suite or suite in path.parents or path in suite.parents for path in modes.named(config))
 
 
 def _write_reports_into_the_run(config: pytest.Config) -> None:

@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from adapters.registry import BadAdapterError, claws, installed, know_outside
+from clawbench import modes
 from clawbench.names import CaseName
 from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, listed_instances, read_instances
 
 _INSTANCES = pytest.StashKey[frozenset[str] | None]()
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
-CONFORMANCE = "test_conformance.py"
-"""The file of the conformance suite's tests."""
 
 MARKERS = {
     "demo": "the embedded task set: ten small tasks that need no dataset and no money",
@@ -113,7 +112,7 @@ def name_of(item: pytest.Item) -> CaseName | None:
 
 def is_of_conformance(node_id: str) -> bool:
     """Whether a test is one of the conformance suite's, whose cases are no run's own, but want its gateway."""
-    return f"{CONFORMANCE}::" in node_id
+    return modes.ROOT / node_id.partition("::")[0] == modes.CONFORMANCE
 
 
 def case_of(node_id: str) -> CaseName | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,28 @@ from reports.threshold import parse_rate
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "ci.md"
 WORKFLOW = ROOT / "docs" / "ci" / "clawbench-lite.yml"
+
+
+def test_every_test_of_the_suite_is_collected_by_the_command_that_runs_them() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    found = {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
+    there = {
+        "::".join([f"tests/{path.name}", *inside, test])
+        for path in (ROOT / "tests").glob("test_*.py")
+        for inside, test in functions_of(ast.parse(path.read_text()).body)
+    }
+    assert found == there
+
+
+def functions_of(body: list[ast.stmt], *inside: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The test functions that are written in a module or class, each with the classes it is in."""
+    for part in body:
+        if isinstance(part, ast.ClassDef) and part.name.startswith("Test"):
+            yield from functions_of(part.body, *inside, part.name)
+        elif isinstance(part, ast.FunctionDef) and part.name.startswith("test"):
+            yield inside, part.name
 
 
 @pytest.fixture(scope="module")

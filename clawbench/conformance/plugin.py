@@ -11,12 +11,13 @@ import pytest
 
 from adapters.base import NotInstalledError
 from adapters.registry import adapter, claws, installed
+from clawbench import modes
 from clawbench.conformance.laboratory import Laboratory
 from clawbench.conformance.runs import Run
 from clawbench.conformance.table import FAILS, LIMIT, PASSES, Cell, keep, table_lines
 from clawbench.fixtures import BENCH
 from clawbench.reporting import INFRASTRUCTURE, told
-from clawbench.selection import CONFORMANCE, wanted_claws
+from clawbench.selection import wanted_claws
 
 MARKER = "conformance"
 _MEANING = "the conformance suite: what an adapter must get right, one test a requirement; free of cost"
@@ -33,10 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave the suite out unless the command means it: a plain `pytest` runs the benchmark."""
-    if collection_path.name != CONFORMANCE:
+    if collection_path != modes.CONFORMANCE or modes.CONFORMANCE in modes.named(config):
         return None
-    named = any(CONFORMANCE in argument for argument in config.args)
-    return None if named or re.search(rf"\b{MARKER}\b", config.option.markexpr) else True
+    return None if re.search(rf"\b{MARKER}\b", config.option.markexpr) else True
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from clawbench import modes
 from clawbench.bench import NotBegunError
 from clawbench.fixtures import BENCH
 from clawbench.gold.broken import broken
@@ -24,7 +25,6 @@ from evaluation.lists import ListedInstance, by_id, listed_instances
 from evaluation.outcomes import Verdict
 from records.run import RunDirectory, RunError
 
-TESTS = "test_gold.py"
 PART = "gold"
 """The part of a run's manifest that names instances which were known to be broken as its last command began."""
 _SHOWN = 10
@@ -49,7 +49,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave gold's cases out unless the command means them, and all others where it does."""
     if not collection_path.is_file():
         return None
-    return True if (collection_path.name == TESTS) != is_meant(config) else None
+    return True if (collection_path == modes.GOLD) != is_meant(config) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -91,7 +91,7 @@ def pytest_runtest_makereport(
 def instances_of(ids: Iterable[str]) -> set[ListedInstance]:
     """The instances of gold's cases among tests."""
     known = by_id()
-    words = (node_id.partition(f"{TESTS}::")[2].partition("[")[2].removesuffix("]") for node_id in ids)
+    words = (node_id.partition(f"{modes.GOLD.name}::")[2].partition("[")[2].removesuffix("]") for node_id in ids)
     return {known[word] for word in words if word in known}
 
 
