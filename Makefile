@@ -26,6 +26,7 @@ demo: ## the real claw over the embedded task set, from whatever state the machi
 test: ## the suite's own tests
 	@scripts/setup.sh docker venv
 	@.venv/bin/clawbench install $(CLAW)
+	@.venv/bin/clawbench install swebench4
 	@.venv/bin/pytest -n $(N) --dist worksteal tests $(PYTEST_ARGS)
 
 lint: venv ## ruff, mypy, import-linter
