@@ -38,8 +38,8 @@ def mutate(container: Container, operations: Sequence[Operation]) -> None:
         container,
         {"mutate/mutate.py": MUTATE.encode(), "mutate/operations.json": json.dumps(rows).encode()},
     )
-    code, said = done(container, ["python3", "/mutate/mutate.py"], {"GIT_CONFIG_GLOBAL": "/tmp/g"})
-    assert code == 0, said
+    code, said, complained = done(container, ["python3", "/mutate/mutate.py"], {"GIT_CONFIG_GLOBAL": "/tmp/g"})
+    assert code == 0, said + complained
 
 
 def end(container: Container) -> None:

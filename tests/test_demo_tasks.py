@@ -190,7 +190,7 @@ def test_the_image_leaks_in_every_way():
             for kind, probe in LEAK_PROBES.items()
         }
         assert found == dict.fromkeys(LEAK_PROBES, 0)
-        assert done(container, ["ls", "-A", "/opt"]) == (0, "")
+        assert done(container, ["ls", "-A", "/opt"]) == (0, "", "")
     finally:
         container.remove(force=True)
 

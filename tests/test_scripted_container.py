@@ -70,7 +70,7 @@ def run() -> Iterator[Callable[..., Callable[[str], str]]]:
                 image, ["sleep", "3600"], detach=True, init=True, entrypoint=[], labels=LABELS, **settings
             )
             stack.callback(container.remove, force=True, v=True)
-            return lambda command: done(container, ["sh", "-c", command])[1]
+            return lambda command: "".join(done(container, ["sh", "-c", command])[1:])
 
         yield start
 

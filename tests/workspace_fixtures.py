@@ -20,7 +20,7 @@ from docker.models.containers import Container
 
 from adapters.runtimes import default_home
 from demo.images import embedded_ids, ensure_image, image_name
-from engine.output import frames
+from engine.output import run_execution
 from workspace.archive import client_of
 from workspace.owner import labels
 from workspace.prepare import PreparedImage, prepare
@@ -84,22 +84,22 @@ def put(container: Container, files: Mapping[str, bytes], mode: int = 0o755) -> 
 
 def done(
     container: Container, command: Sequence[str], environment: Mapping[str, str] | None = None
-) -> tuple[int, str]:
-    """Run a command in a container; its exit code, and all that it said.
+) -> tuple[int, str, str]:
+    """Run a command in a container; its exit code, stdout and stderr, whose order between them nobody knows.
 
     docker-py's own way loses what comes in together with the head of the engine's answer.
     """
     api = client_of(container).api
     execution = api.exec_create(container.id, list(command), environment=dict(environment or {}))["Id"]
-    said = b"".join(piece for _, piece in frames(api, execution))
-    return api.exec_inspect(execution)["ExitCode"], said.decode(errors="replace")
+    said, complained = (text.decode(errors="replace") for text in run_execution(api, execution, ()))
+    return api.exec_inspect(execution)["ExitCode"], said, complained
 
 
 def sh(container: Container, script: str) -> str:
-    """Run a shell script in a container; its output without the last newline."""
-    code, text = done(container, ["sh", "-c", SHELL + script])
-    assert code == 0, text
-    return text.rstrip("\n")
+    """Run a shell script in a container; its stdout without the last newline."""
+    code, said, complained = done(container, ["sh", "-c", SHELL + script])
+    assert code == 0, said + complained
+    return said.rstrip("\n")
 
 
 @contextmanager
