@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from random import Random
+from statistics import median
 
 import pytest
 
@@ -381,16 +382,21 @@ def pytest_unconfigure():
 
 
 def test_memory_stays_where_it_is_as_cases_end(tmp_path: Path) -> None:
-    """What pytest's reports hold of a case to the end is in it: packed, and no more than that."""
-    stage = rehearsed(tmp_path, 60, 1, seed=0, breaks=0.0)
+    """What pytest's reports hold of a case to the end is in it: packed, and no more than that.
+
+    What grows with each case grows in every stretch of cases; what is had once, whenever that is, in one of them.
+    """
+    stage = rehearsed(tmp_path, 100, 1, seed=0, breaks=0.0)
     (tmp_path / "growth.py").write_text(GROWTH)
     (tmp_path / "looks").mkdir()
     code, said = run(stage, "-p", "growth", PYTHONPATH=str(tmp_path), GROWTH=str(tmp_path / "looks"))
     assert code == 1, said
     grown = {}
     for path in (tmp_path / "looks").iterdir():
-        (first, before), *_, (last, after) = json.loads(path.read_text())
-        grown[path.name] = (after - before) / (last - first)
+        looks = json.loads(path.read_text())
+        stretches = zip(looks[:-2], looks[2:], strict=True)
+        grown[path.name] = median(
+            (after - before) / (last - first) for (first, before), (last, after) in stretches
+        )
     assert grown.keys() >= {"controller", "gw0", "gw1"}
-    assert grown.pop("controller") < 6 << 10
-    assert max(grown.values()) < 4 << 10
+    assert max(grown.values()) < 6 << 10, grown
