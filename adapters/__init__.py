@@ -1,1 +1,1 @@
-"""The claws: a protocol, a registry by name, one file per claw."""
+"""The claws: a protocol, a registry by name, and one package per claw."""

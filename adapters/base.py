@@ -1,9 +1,9 @@
-"""The adapter protocol: what fits one claw to the suite, and all that a claw may differ in.
+"""The adapter protocol: what connects one claw to the suite, and everything in which claws may differ.
 
-The five methods of the paper (create the agent, send the task, back up the session, delete the agent,
-supply the container's arguments; Claw-SWE-Bench, section 2.2) plus what the suite's promises need: where
-the runtime is, which files the claw drops into the repository, what it says it used.
-Nothing in here starts a container: an adapter is handed a `Shell` into a running one.
+It has the five methods of the paper (create the agent, send the task, back up the session, delete the agent,
+supply the container's arguments; Claw-SWE-Bench, section 2.2) and what the suite's guarantees need: where the
+runtime is, which files the claw leaves in the repository, and what it reports about its usage. Nothing here starts
+a container: an adapter gets a `Shell` into a running one. This module imports the standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from common.errors import InfrastructureError, LastingError
+
 APIS = ("chat", "responses", "messages")
 """The wire formats: OpenAI's chat/completions and responses, Anthropic's messages."""
 
@@ -20,12 +22,16 @@ STATE_DIR = "/claw"
 """A folder inside the container, outside the repository, for the claw's config, state and session."""
 
 
-class NotInstalledError(LookupError):
-    """A claw's runtime was not found; the message says how to get it."""
+class NotInstalledError(LastingError, LookupError):
+    """A claw's runtime was not found or does not run in the container; the message says how to get it."""
 
 
-class BadOptionError(ValueError):
-    """The claw can't do what an option asks of it."""
+class BadOptionError(LastingError, ValueError):
+    """The claw can't do what an option, a config file or a prompt asks of it."""
+
+
+class NoAnswerError(InfrastructureError, TimeoutError):
+    """A short command in the container did not end in time."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Runtime:
     version: str
     location: Path
     found_by: str
-    """What led to it: the name of an environment variable, or `clawbench install`."""
+    """How it was found: the name of an environment variable, or `clawbench install`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class ContainerArguments:
-    """What a claw's runtime needs of its container."""
+    """What a claw's runtime needs in its container."""
 
     mounts: tuple[Mount, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -62,19 +68,20 @@ class Task:
     workdir: str
     """The repository, inside the container."""
     base_url: str | None
-    """The gateway's address inside the container, ending in `/v1`, before `/chat/completions`, `/responses` and
-    `/messages`. None with the gateway off: the claw takes its user's own configuration and credentials."""
+    """The gateway's address inside the container. It ends in `/v1`; `/chat/completions`, `/responses` and
+    `/messages` are below it. None if the gateway is off: the claw uses its user's own configuration and
+    credentials."""
     model: str
-    """The model's name as the claw must send it. With the gateway off it is what the user's own configuration
-    calls it, and "" is the one that this configuration names."""
+    """The model's name as the claw must send it. With the gateway off, the name from the user's own configuration;
+    "" means the model that this configuration selects."""
     timeout: float
-    """The budget: seconds of wall clock."""
+    """The time limit, in seconds of wall clock."""
     max_turns: int
     llm_no: int = 0
     api: str = "chat"
-    """The wire format to speak with the gateway, one of the adapter's `apis`."""
+    """The wire format for talking to the gateway, one of the adapter's `apis`."""
     context_window: int | None = None
-    """Tokens, as the provider declares them for the model; None: what the claw's config says stays."""
+    """The model's context window in tokens, as the provider declares it; None: the claw's config decides."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +89,19 @@ class CommandResult:
     """How a command in the container ended."""
 
     exit_code: int | None
-    """None where it was ended at its deadline."""
+    """None if the command was killed at its deadline."""
     stdout: bytes
     stderr: bytes
     seconds: float
 
     @property
     def timed_out(self) -> bool:
-        """Whether the deadline ended it."""
+        """Whether the command was killed at its deadline."""
         return self.exit_code is None
 
 
 class Shell(Protocol):
-    """An adapter's hands inside the container."""
+    """How an adapter acts inside the container."""
 
     def run(
         self,
@@ -104,21 +111,31 @@ class Shell(Protocol):
         environment: Mapping[str, str] | None = None,
         workdir: str | None = None,
     ) -> CommandResult:
-        """Run a command as root; at the deadline everything in the container is ended."""
+        """Run a command as root.
+
+        Args:
+            command: the program and its arguments.
+            timeout: seconds; when they have passed, every process in the container is killed.
+            environment: variables to set in addition to the container's own.
+            workdir: the working directory.
+        """
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
-        """Write files (relative path: content) below a folder, making folders on the way."""
+        """Write files (relative path: content) below a folder; missing folders are created."""
 
     def fetch(self, path: str, destination: Path) -> list[Path]:
-        """Copy a file or a whole folder out of the container, also after it was frozen.
+        """Copy a file or a whole folder out of the container, even after it was frozen.
 
-        Only regular files are copied, links are not followed. A path that does not exist gives [].
+        Only regular files are copied; links are not followed.
+
+        Returns:
+            the copies; [] if the path does not exist.
         """
 
 
 @dataclass(frozen=True)
 class TokenUsage:
-    """Tokens in four classes that do not overlap; None is unknown, never 0."""
+    """Tokens in four classes that do not overlap; None means unknown, never 0."""
 
     input: int | None = None
     """Prompt tokens without the cached ones."""
@@ -128,79 +145,82 @@ class TokenUsage:
 
 
 class Adapter(Protocol):
-    """One claw. Instances are stateless: everything about a case comes with the call.
+    """One claw. Instances are stateless: each call passes everything about the case.
 
-    What has a value here need not be declared.
+    Attributes with a value here are optional.
     """
 
     name: ClassVar[str]
     install_hint: ClassVar[str]
-    """How a user gets the runtime."""
+    """How a user can install the runtime."""
     prompt_file: ClassVar[str]
     """The template in `prompts/`; anything but `default.txt` may only add tool-name guidance."""
-    droppings: ClassVar[tuple[str, ...]]
-    """What the claw leaves in the repository: .gitignore-style patterns anchored at its root (`/memory/`)."""
+    agent_files: ClassVar[tuple[str, ...]]
+    """The claw's own files in the repository, as .gitignore-style patterns anchored at its root (`/memory/`)."""
     allowed_tools: ClassVar[tuple[str, ...] | None]
-    """The tools that reach the model, by the names that the claw sends; the gateway takes the others out of its
-    requests. None: all of them."""
+    """The tools that the model is offered, by the names that the claw sends; the gateway removes all others from
+    its requests. None: every tool is allowed."""
     min_memory: ClassVar[str]
     """The least memory that the claw runs in, as Docker writes it (`512m`)."""
     min_pids: ClassVar[int]
+    """The least number of processes and threads that the claw runs with."""
     apis: ClassVar[tuple[str, ...]] = ("chat",)
-    """The wire formats of `APIS` that the claw can speak, those that it is best at first; read by `apis_of`."""
+    """The wire formats from `APIS` that the claw supports, best first. Read it with `apis_of`."""
     has_own_config: ClassVar[bool] = False
-    """Whether it can be run with the gateway off, on its user's own configuration and credentials."""
+    """Whether it can run with the gateway off, on its user's own configuration and credentials."""
 
     def runtime(self) -> Runtime:
-        """Find the installed runtime, without starting anything slow.
+        """Find the installed runtime without starting anything slow.
 
         Raises:
-            NotInstalledError: it was not found, or what a variable names is not it.
+            NotInstalledError: it was not found, or a variable names something else.
         """
 
     def config_file(self) -> Path:
-        """The config template in use; its content tells two settings of the claw apart."""
+        """The config file in use; its digest goes into the manifest."""
 
     def container_arguments(self) -> ContainerArguments:
-        """Read-only mounts and environment for the runtime (raises NotInstalledError)."""
+        """The runtime's read-only mounts and environment variables (raises NotInstalledError)."""
 
     def create_agent(self, shell: Shell, task: Task) -> None:
-        """Render the config against the gateway, or the user's own, and write it below `STATE_DIR`.
+        """Write the claw's config below `STATE_DIR`: rendered for the gateway, or the user's own without it.
 
         Raises:
-            BadOptionError: the config, or the user's own that the gateway's absence asks for, can't be used.
+            BadOptionError: the config file can't be used, or there is none of the user's own.
+            NotInstalledError: the runtime does not run in this container.
+            NoAnswerError: the container did not answer.
         """
 
     def send_task(self, shell: Shell, task: Task) -> CommandResult:
-        """Run the claw headless on the prompt and return when it ended or its budget was used up.
+        """Run the claw headless on the prompt, until it ends or its time limit is reached.
 
         Raises:
-            BadOptionError: the prompt or an option is one that this claw can't take.
+            BadOptionError: this claw can't take the prompt or an option.
         """
 
     def backup_session(self, shell: Shell, destination: Path) -> None:
-        """Copy the session's files, whole, to a folder on the host; the container may be frozen."""
+        """Copy the session's files to a folder on the host; the container may be frozen."""
 
     def usage(self, session: Path, stdout: bytes) -> TokenUsage | None:
-        """What the claw itself says that it used, from its session or output; None if it doesn't tell."""
+        """The usage that the claw itself reports, in its session or output; None if it reports none."""
 
     def final_message(self, session: Path, stdout: bytes) -> str:
-        """The text that the claw ended with, as exactly as it can be had; "" where it came to none.
+        """The claw's final text, as exactly as possible; "" if it did not finish with one.
 
         Args:
-            session: what `backup_session` copied.
-            stdout: of `send_task`; claws may wrap or decorate what they print.
+            session: the folder that `backup_session` filled.
+            stdout: the output of `send_task`; claws may wrap or decorate what they print.
         """
 
     def delete_agent(self, shell: Shell) -> None:
-        """Remove what `create_agent` made outside the container, if anything."""
+        """Remove anything that `create_agent` made outside the container."""
 
 
 def apis_of(claw: Adapter) -> tuple[str, ...]:
-    """The wire formats that a claw can speak, also of one from outside the tree that does not tell."""
+    """The wire formats that a claw supports; an adapter from outside the tree need not declare them."""
     return getattr(claw, "apis", Adapter.apis)
 
 
 def has_own_config(claw: Adapter) -> bool:
-    """Whether a claw can be run with the gateway off; one from outside the tree must say so."""
+    """Whether a claw can run with the gateway off; an adapter from outside the tree need not declare it."""
     return getattr(claw, "has_own_config", Adapter.has_own_config)

@@ -1,10 +1,10 @@
 """Starts a claw inside the container, on a prompt from a file.
 
-A claw that takes a prompt as an argument only can't be given a long one: the kernel allows an argument 128 KiB.
-An element of `sys.argv` may be of any length, so the claw's own module is run in this process. Run as
-`python3 -I prompt_launch.py PACKAGES MODULE PROMPT_FILE OPTION ARGUMENT...`; the prompt becomes `OPTION=<text>`
-behind the arguments, one element, so that a leading dash in it can't become an option. "{}" in PACKAGES stands
-for the Python's version, as in 3.11.
+A claw that takes a prompt only as an argument can't be given a long one, since the kernel limits an argument to
+128 KiB. An element of `sys.argv` may have any length, so the claw's own module is run in this process. Run as
+`python3 -I prompt_launch.py PACKAGES MODULE PROMPT_FILE OPTION ARGUMENT...`. The prompt becomes `OPTION=<text>`
+behind the arguments: one element, so that a leading dash in it is not taken for an option. "{}" in PACKAGES stands
+for Python's version, as in 3.11.
 """
 
 import runpy

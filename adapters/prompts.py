@@ -1,6 +1,6 @@
-"""The prompt that every claw gets: a template of `prompts/` with the issue's text in it.
+"""The prompt that every claw gets: a template from `prompts/` with the issue's text in it.
 
-Rendering changes nothing else: template and issue come out byte for byte, whatever is in them.
+Rendering changes nothing else: template and issue are in the prompt byte for byte, whatever they contain.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ def template_bytes(template_name: str) -> bytes:
     """A template as it is on disk.
 
     Args:
-        template_name: A file name in `prompts/`, such as `default.txt`.
+        template_name: a file name in `prompts/`, such as `default.txt`.
 
     Raises:
         FileNotFoundError: there is no such template.
-        ValueError: it does not hold the placeholder exactly once.
+        ValueError: it does not contain the placeholder exactly once.
     """
     content = (PROMPTS / template_name).read_bytes()
     if content.count(PLACEHOLDER.encode()) != 1:
-        raise ValueError(f"prompts/{template_name} must hold {PLACEHOLDER} exactly once")
+        raise ValueError(f"prompts/{template_name} must contain {PLACEHOLDER} exactly once")
     return content
 
 
@@ -42,10 +42,10 @@ def prompt_digest(template_name: str) -> str:
 
 
 def prompt_bytes(claw: str, prompt: str) -> bytes:
-    """A prompt as every claw can take it, in UTF-8.
+    """A prompt in UTF-8.
 
     Raises:
-        BadOptionError: it holds a NUL or half of a surrogate pair, which no argument or request can hold.
+        BadOptionError: it contains a NUL or half of a surrogate pair, which no argument or request can contain.
     """
     if "\0" in prompt:
         raise BadOptionError(f"{claw} can't take a prompt with a NUL character in it")

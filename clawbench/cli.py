@@ -1,46 +1,53 @@
-"""The `clawbench` command: what is not a pytest run."""
+"""The `clawbench` command: everything that is not a pytest run.
+
+Each command imports the room that it needs when it is called, so that `clawbench --help` is quick.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from decimal import Decimal
+import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
-import pytest
 import typer
-from docker.errors import DockerException
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperGroup
 
 from adapters import registry
 from adapters.base import BadOptionError, NotInstalledError
 from adapters.runtimes import default_home
-from clawbench import run_commands
-from clawbench.accounts import use_lines
-from clawbench.bench import connect
-from clawbench.conformance.table import load, page
-from clawbench.install import install, install_all
-from clawbench.installers.base import InstallError
-from clawbench.model_choice import ModelError, check_limits, from_provider, providers_file
-from clawbench.modes import become_pytest
-from clawbench.outside import plugins_of_the_environment
-from clawbench.proxy import Proxy
-from clawbench.run_manifest import ROOT
-from clawbench.selection import know_claws
-from clawbench.standalone_python import install_python
-from clawbench.task_checks import TaskCheck, check_tasks
-from demo.images import ImageBuildError, embedded_ids
-from evaluation.harness import EvaluationError
-from gateway.metering.prices import PriceError
-from gateway.providers import ProviderConfigError, load_providers, provider_of, read_key
-from workspace.errors import WorkspaceError
-from workspace.owner import sweep
+from clawbench import ROOT, run_commands
+from common.errors import ClawbenchError
+
+console = Console(highlight=False)
+
+
+class _Commands(TyperGroup):
+    """The commands, whose expected errors are printed in one line, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if not _is_expected(error):
+                raise
+            console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+            raise typer.Exit(2) from error
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether the user or the machine can be the cause."""
+    import pytest
+    from docker.errors import DockerException
+
+    return isinstance(error, (ClawbenchError, DockerException, ImportError, OSError, pytest.UsageError))
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Set up and look after the benchmark. The benchmark itself is run by pytest: `pytest -n 2 -k nanobot`.",
     no_args_is_help=True,
     add_completion=False,
@@ -48,76 +55,59 @@ app = typer.Typer(
 tasks = typer.Typer(help="The embedded task set.", no_args_is_help=True)
 app.add_typer(tasks, name="tasks")
 run_commands.add_to(app)
-console = Console(highlight=False)
 
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
-        "-p", "--plugin", help="A module that brings claws, as for pytest's -p; installed ones need none."
+        "-p", "--plugin", help="A module with claws, as for pytest's -p; installed plugins are found without it."
     ),
 ]
-_EXPECTED = (
-    BadOptionError,
-    ModelError,
-    PriceError,
-    ProviderConfigError,
-    NotInstalledError,
-    InstallError,
-    WorkspaceError,
-    EvaluationError,
-    ImageBuildError,
-    DockerException,
-    ImportError,
-    OSError,
-    pytest.UsageError,
-)
-"""What a user or a machine can be the cause of: told in a line, without a traceback."""
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except _EXPECTED as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(2) from error
 
 
 def _say(line: str) -> None:
     console.print(line, markup=False, soft_wrap=True)
 
 
+def _know_claws(plugins: list[str] | None) -> None:
+    """Register the claws of plugins (raises UsageError, ImportError)."""
+    from clawbench.pytest_plugin.outside_claws import plugins_of_the_environment
+    from clawbench.pytest_plugin.selection import know_claws
+
+    know_claws(plugins_of_the_environment(plugins or ()))
+
+
 @app.command("install")
 def install_command(
     claw: Annotated[
         str,
-        typer.Argument(help=f"Which claw: {', '.join(registry.CLAWS)}, one of a plugin's; or all of them: all."),
+        typer.Argument(help=f"The claw: {', '.join(registry.CLAWS)}, or a plugin's; `all` installs all of them."),
     ],
     plugins: Plugins = None,
 ) -> None:
-    """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME); there already: says so.
+    """Install a claw's pinned runtime below `.claws/` (or CLAWBENCH_HOME).
 
-    `all` goes on after a claw that can't be had, and ends with exit code 1 then. Two names are no claws: `python`
-    is a standalone Python, had by uv, for claws that are Python programs in images that have none that fits;
-    `swebench4` is the official harness before swebench 5, which judges rows of the older shape.
+    `all` continues after a claw that can't be installed, and then ends with exit code 1. Two more names are
+    accepted: `python` installs a standalone Python with uv, for claws that are Python programs in images without a
+    fitting one; `swebench4` installs the official harness before swebench 5, which judges rows of the older shape.
     """
-    with _told():
-        know_claws(plugins_of_the_environment(plugins or ()))
-        if claw == "python":
-            install_python(_say)
-        elif claw != "all":
-            install(claw, _say, default_home())
-        elif install_all(_say, default_home()):
-            raise typer.Exit(1)
+    from clawbench.install.install_claw import install, install_all
+    from clawbench.install.standalone_python import install_python
+
+    _know_claws(plugins)
+    if claw == "python":
+        install_python(_say)
+    elif claw != "all":
+        install(claw, _say, default_home())
+    elif install_all(_say, default_home()):
+        raise typer.Exit(1)
 
 
 @app.command()
 def claws(plugins: Plugins = None) -> None:
-    """List the claws, those of plugins too: version, where each was found, and how to get what is missing."""
-    with _told():
-        know_claws(plugins_of_the_environment(plugins or ()))
+    """List the claws with version and place, or how to install what is missing; plugins' claws too."""
+    _know_claws(plugins)
     table = Table("claw", "version", "found by", box=None, pad_edge=False)
-    table.add_column("where, or how to get it", overflow="fold")
+    table.add_column("where, or how to install it", overflow="fold")
     for name in registry.claws():
         try:
             runtime = registry.adapter(name).runtime()
@@ -130,130 +120,105 @@ def claws(plugins: Plugins = None) -> None:
 
 @app.command()
 def providers() -> None:
-    """List the model providers: address, wire formats, and whether each has its key."""
-    with _told():
-        declared = load_providers(providers_file())
+    """List the model providers: address, wire formats, and whether each one's key is set."""
+    from clawbench.run.model_choice import providers_file
+    from gateway.providers import ProviderConfigError, load_providers, read_key
+
     table = Table(box=None, pad_edge=False)
     table.add_column("provider", no_wrap=True)
     for heading in ("address", "formats", "transforms", "key"):
         table.add_column(heading, overflow="fold")
-    for name, provider in declared.items():
+    for name, provider in load_providers(providers_file()).items():
         try:
             state = "set" if read_key(provider) is not None else "none needed"
         except ProviderConfigError as error:
             state = str(error).removeprefix(f"{name} needs its key in ").removeprefix("the environment variable ")
         transforms = ", ".join(provider.transforms) or "-"
         table.add_row(name, provider.base_url, ", ".join(provider.apis), transforms, escape(state))
-    # the names of variables must be there whole, to be copied, on a narrow terminal too
+    # variables' names must be shown whole, to be copied, even in a narrow terminal
     Console(highlight=False, width=max(console.width, 120)).print(table)
-
-
-@app.command()
-def gateway(
-    *,
-    provider: Annotated[str, typer.Option(help="Who answers; `clawbench providers` lists them.")],
-    model: Annotated[str, typer.Option(help="The model's name, as the provider calls it.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any port that is free.")],
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    spend_limit: Annotated[str, typer.Option(help="US dollars after which no request is let through.")] = "",
-    log: Annotated[Path, typer.Option(help="Gets a line per request.")] = Path("requests.jsonl"),
-    record: Annotated[Path | None, typer.Option(help="Gets every exchange whole, without keys.")] = None,
-) -> None:
-    """Serve a provider's model to any client, counted and limited as in a run, without the suite.
-
-    On another address than loopback, clients must give a token, which is printed, as their key.
-    """
-    with _told():
-        found, name = provider_of(f"{provider}/{model}", load_providers(providers_file()))
-        choice = from_provider(found, name, read_key(found))
-        limit = _dollars(spend_limit) if spend_limit else None
-        check_limits(choice, ["--spend-limit"] if limit is not None else [])
-        if record is not None and record.exists() and record.stat().st_size:
-            raise BadOptionError(
-                f"--record {record}: there is a recording already; give another file, or remove it"
-            )
-        counts = asyncio.run(Proxy(choice, host, port, log, limit, record).serve(_say))
-    for line in use_lines(counts):
-        _say(line)
-
-
-def _dollars(text: str) -> Decimal:
-    try:
-        limit = Decimal(text)
-    except ArithmeticError as error:
-        raise BadOptionError(f"--spend-limit {text}: not a number of dollars") from error
-    if not limit.is_finite() or limit <= 0:
-        raise BadOptionError(f"--spend-limit {text}: must be above 0")
-    return limit
 
 
 @app.command("conformance-table")
 def conformance_table(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs (artifacts/<run-id>); later ones count.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of runs (artifacts/<run-id>); a later one replaces cells of an earlier."),
+    ],
     to: Annotated[Path, typer.Option(help="The page to write.")] = ROOT / "docs" / "conformance.md",
 ) -> None:
-    """Make docs/conformance.md from the results of `pytest -m conformance`."""
-    with _told():
-        found = {(cell.claw, cell.requirement): cell for run in runs for cell in load(run)}
-        to.write_text(page(list(found.values())), encoding="utf-8")
+    """Write docs/conformance.md from the results of `pytest -m conformance`."""
+    from tests_bench.conformance.conformance_table import load, page
+
+    found = {(cell.claw, cell.requirement): cell for run in runs for cell in load(run)}
+    to.write_text(page(list(found.values())), encoding="utf-8")
     _say(f"wrote {to}")
 
 
 @app.command("sweep")
 def sweep_command() -> None:
-    """Remove the containers of runs that are gone; every run does this when it starts."""
-    with _told():
-        removed = sweep(connect())
+    """Remove containers of runs that have ended; every run does this when it starts."""
+    from clawbench.run.worker_context import connect
+    from workspace.owner import sweep
+
+    removed = sweep(connect())
     _say("\n".join(removed) if removed else "nothing was left behind")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def doctor(context: typer.Context) -> None:
-    """Tell of everything that a run would need, before anything is spent: one table, each line with what to do.
+    """Check everything that a run would need before any money is spent, and print what to do about each problem.
 
-    Takes the options of the run that is meant, as in `clawbench doctor -n 8 -m lite -k openclaw --model
-    openrouter/x`. Ends with 0, with 1 where something is at fault, with 2 where the command makes no sense.
+    Takes the options of the intended run, as in `clawbench doctor -n 8 -m lite -k openclaw --model openrouter/x`.
+    Exit code 0: no problem; 1: something must be fixed; 2: the command makes no sense.
     """
-    become_pytest("--doctor", context.args)
+    _become_pytest("--doctor", context.args)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def gold(context: typer.Context) -> None:
-    """Find the instances whose environment is broken on this machine: gold must resolve, an empty patch must not.
+    """Find instances whose environment is broken on this machine: gold must resolve, an empty patch must not.
 
-    Takes pytest's options for selection and workers, as in `clawbench gold -m lite -n 2`. What is known already,
-    of the same row, image and harness, is not judged again. Runs are warned of what was found. Ends with 0, with 1
-    where something is broken, with 2 where the command makes no sense.
+    Takes pytest's options for selection and workers, as in `clawbench gold -m lite -n 2`. A result for the same
+    row,
+    image and harness is not judged again; later runs warn about broken instances. Exit code 0: all are sound; 1:
+    some are broken; 2: the command makes no sense.
     """
-    become_pytest("--gold", context.args)
+    _become_pytest("--gold", context.args)
+
+
+_PYTEST = "import sys, pytest; code = int(pytest.main(sys.argv[1:])); sys.exit({4: 2, 5: 2}.get(code, code))"
+"""Runs pytest with the exit codes of commands: 2 for wrong use, and for a selection of nothing."""
+
+
+def _become_pytest(mode: str, arguments: list[str]) -> NoReturn:
+    """Replace this process by a pytest of the suite's own project, wherever the command was typed."""
+    # If no test is named, pytest meets the top conftest.py after it is configured, and forbids its
+    # `pytest_plugins` unless --pyargs says that tests may be anywhere; the plugin is loaded by then.
+    options = ["-p", "clawbench.pytest_plugin", "--pyargs", "-c", str(ROOT / "pytest.ini"), mode]
+    command = [sys.executable, "-P", "-c", _PYTEST, *options, *arguments]
+    os.execv(sys.executable, command)  # noqa: S606 - a list of our own making
 
 
 @tasks.command("check")
 def check(
-    ids: Annotated[list[str] | None, typer.Argument(help="Instances; all of the embedded set by default.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Instances; by default the whole embedded set.")] = None,
 ) -> None:
-    """Prove the embedded tasks: gold resolves, an empty patch does not, every leak is there and is stripped."""
+    """Check the embedded tasks: gold resolves, an empty patch does not, every leak is there and gets stripped."""
+    from clawbench.preflight.task_checks import check_tasks
+    from clawbench.run.worker_context import connect
+    from demo.task_images import embedded_ids
+
     wanted = ids or embedded_ids()
-    unknown = sorted(set(wanted) - set(embedded_ids()))
-    if unknown:
-        console.print(
-            f"[red]error:[/red] not in the embedded set: {escape(', '.join(unknown))}; "
-            f"it has {', '.join(embedded_ids())}",
-            soft_wrap=True,
-        )
-        raise typer.Exit(2)
-    with _told():
-        results = list(_watched(check_tasks(connect(), wanted, home=default_home(), say=_say), _say))
+    if unknown := sorted(set(wanted) - set(embedded_ids())):
+        raise BadOptionError(f"not in the embedded set: {', '.join(unknown)}; it has {', '.join(embedded_ids())}")
     table = Table("instance", "gold", "empty", "leaks before", "after", "", box=None, pad_edge=False)
-    for result in results:
-        table.add_row(*result.cells(), "ok" if result.is_sound else "[red]BROKEN[/red]")
-    console.print(table)
-    if not all(result.is_sound for result in results):
-        raise typer.Exit(1)
-
-
-def _watched(results: Iterator[TaskCheck], say: Callable[[str], None]) -> Iterator[TaskCheck]:
-    for result in results:
+    is_sound = True
+    for result in check_tasks(connect(), wanted, home=default_home(), say=_say):
         for problem in result.problems:
-            say(f"{result.instance_id}: {problem}")
-        yield result
+            _say(f"{result.instance_id}: {problem}")
+        table.add_row(*result.cells(), "ok" if not result.problems else "[red]BROKEN[/red]")
+        is_sound = is_sound and not result.problems
+    console.print(table)
+    if not is_sound:
+        raise typer.Exit(1)

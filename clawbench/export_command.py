@@ -1,18 +1,18 @@
-"""`clawbench export`: a finished run as the SWE-bench experiments repository asks for a submission."""
+"""`clawbench export`: writes a finished run in the layout of the SWE-bench experiments repository."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from adapters.runtimes import default_home
-from clawbench.model_choice import providers_file
-from clawbench.report_files import known_places
-from clawbench.verification import verify_run
-from clawbench.verification.findings import ANEW
+from clawbench.run.model_choice import providers_file
+from clawbench.run.usage import use_in
 from gateway.providers import ProviderConfigError, load_providers, read_key
 from gateway.redact import forms
-from records.run import RunDirectory
-from reports.submission import SubmissionError, claws_of, gather
+from records.places import known_places
+from records.run_folder import RunDirectory, RunError
+from records.verification import RERUN_COMMAND, verify_run
+from reports.submission import claws_of, gather
 from reports.submission_files import export, target_of
 
 _SHOWN = 5
@@ -28,37 +28,37 @@ def export_run(
     name: str | None,
     subset: bool,
 ) -> list[Path]:
-    """Write a folder for each claw, or nothing at all where one of them is refused.
+    """Write a folder for each claw, or nothing if one of them is refused.
 
     Args:
         run: the run.
-        to: the folder that gets them.
-        claws: whose; none stands for all that the run has.
-        split: of the leaderboard; None is the only one that the run has.
-        sample: which of several samples of an instance.
-        name: of the new folder, where it is one.
-        subset: whether instances of the split may be missing that were not asked for.
+        to: the parent of the new folders.
+        claws: the claws; empty for all claws of the run.
+        split: a split of the leaderboard; None for the only one that the run has.
+        sample: which sample of each instance.
+        name: the name of the new folder, if there is only one.
+        subset: whether instances of the split may be missing, if they were not asked for.
 
     Raises:
-        SubmissionError: a claw's cases are no submission; every reason is in the message.
-        PlanError: the run's plan can't be read.
-        OSError: something can't be read or written.
+        RunError: a claw's cases do not make a submission; the message has all reasons.
+        ProviderConfigError: the declared providers can't be read.
+        OSError: a file can't be read or written.
     """
     wanted = claws or claws_of(run)
     if name is not None and len(wanted) > 1:
-        raise SubmissionError(f"--name is of one folder, and this makes {len(wanted)}: say which by --claw")
+        raise RunError(f"--name names one folder, but there are {len(wanted)} claws: choose one with --claw")
     if not wanted:
-        raise SubmissionError(f"run {run.run_id} has no case")
+        raise RunError(f"run {run.run_id} has no case")
     problems, submissions = [], []
     for claw in wanted:
         try:
             submissions.append(gather(run, claw, split=split, sample=sample, subset=subset))
-        except SubmissionError as error:
+        except RunError as error:
             problems.append(str(error))
     if problems:
-        raise SubmissionError("\n".join(dict.fromkeys(problems)))  # what all claws lack is told once
+        raise RunError("\n".join(dict.fromkeys(problems)))  # what all claws lack is reported once
     for one in submissions:
-        target_of(one, to, name)  # all of them, or none
+        target_of(one, to, name)  # refuse before anything is written
     _require_soundness(run)
     places = known_places() | {run.path: "", default_home(): ".claws"}
     secrets = _keys()
@@ -69,21 +69,21 @@ def export_run(
 
 
 def _require_soundness(run: RunDirectory) -> None:
-    """Refuse to hand out what was changed after it had been written down (raises SubmissionError, OSError)."""
-    # a report or a prediction that is not what it was can be made anew, and is not what is exported
-    faults = [str(fault) for fault in verify_run(run).faults if fault.remedy != ANEW]
+    """Refuse a run that was changed after it was written (raises RunError, OSError)."""
+    # changed reports and predictions do not matter: they are not exported
+    faults = [str(fault) for fault in verify_run(run, use_in).faults if fault.remedy != RERUN_COMMAND]
     if faults:
         more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
         told = [
-            f"run {run.run_id} is not as it was written; `clawbench verify` tells all:",
+            f"run {run.run_id} was changed after it was written; `clawbench verify` lists all faults:",
             *faults[:_SHOWN],
             *more,
         ]
-        raise SubmissionError("\n  ".join(told))
+        raise RunError("\n  ".join(told))
 
 
 def _keys() -> list[bytes]:
-    """The keys of all declared providers that are set in this environment, as they may stand in a file."""
+    """The keys of all declared providers that are set here, in every form that a file may contain."""
     found = []
     for provider in load_providers(providers_file()).values():
         try:

@@ -1,36 +1,28 @@
-"""The commands that look at runs and change nothing in them: `clawbench runs`, `status`, `verify` and `export`."""
+"""The commands that only read runs: `clawbench runs`, `status`, `verify` and `export`."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from clawbench.export_command import export_run
-from clawbench.runs import Listed, runs_in
-from clawbench.status import Looker, RunStatus
-from clawbench.status_view import view
-from clawbench.verification import Verification, verify_run
-from gateway.providers import ProviderConfigError
-from records.plan import PlanError
-from records.run import RunDirectory, RunError
-from reports.submission import SPLITS, SubmissionError
+if TYPE_CHECKING:
+    from records.run_folder import RunDirectory
+    from records.status import RunStatus, StatusReader
+    from reports.run_list import Listed
 
 EVERY = 2.0
-"""Seconds between two looks of `status --watch`."""
+"""Seconds between two updates of `status --watch`."""
 
 console = Console(highlight=False)
 
@@ -40,22 +32,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, f
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the commands known."""
-    app.command("runs")(runs)
-    app.command("status")(status)
-    app.command("verify")(verify)
-    app.command("export")(export)
+    """Add the commands to the command line."""
+    for command in (runs, status, verify, export):
+        app.command(command.__name__)(command)
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    if isinstance(sys.stdout, TextIOWrapper):  # names of files may be no text
+def _found(run: str, artifacts: Path) -> RunDirectory:
+    from records.run_folder import RunDirectory
+
+    _show_any_name()
+    return RunDirectory.found(run, artifacts)
+
+
+def _show_any_name() -> None:
+    """Names of files need not be text: show those that are not with escapes."""
+    if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    except (RunError, PlanError, SubmissionError, ProviderConfigError, OSError) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(2) from error
 
 
 def _print_json(value: object) -> None:
@@ -63,9 +55,11 @@ def _print_json(value: object) -> None:
 
 
 def runs(artifacts: Artifacts = Path("artifacts"), as_json: AsJson = False) -> None:
-    """List the runs: when begun, claws, model, how far they are, what they cost, and whether they are at work."""
-    with _told():
-        found = list(runs_in(artifacts))
+    """List the runs: start, claws, model, progress, results, cost, and whether each is running."""
+    from reports.run_list import runs_in
+
+    _show_any_name()
+    found = list(runs_in(artifacts))
     if as_json:
         _print_json([_row(one) for one in found])
         return
@@ -73,7 +67,7 @@ def runs(artifacts: Artifacts = Path("artifacts"), as_json: AsJson = False) -> N
         console.print(f"no run is in {artifacts}", markup=False, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
-    table.add_column("run", no_wrap=True)  # to be copied into the next command
+    table.add_column("run", no_wrap=True)  # must be shown whole, to be copied into the next command
     for heading, least in (("begun", 10), ("claws", 8), ("model", 10)):
         table.add_column(heading, overflow="fold", min_width=least)
     for heading in ("done", "resolved", "errors", "spent", "size"):
@@ -81,9 +75,8 @@ def runs(artifacts: Artifacts = Path("artifacts"), as_json: AsJson = False) -> N
     table.add_column("state", no_wrap=True)
     for one in found:
         table.add_row(*map(Text, _cells(one)))
-    Console(highlight=False, width=max(console.width, 102 + max(len(one.run.run_id) for one in found))).print(
-        table
-    )
+    width = max(console.width, 102 + max(len(one.run.run_id) for one in found))
+    Console(highlight=False, width=width).print(table)
 
 
 def _row(one: Listed) -> dict[str, object]:
@@ -93,9 +86,11 @@ def _row(one: Listed) -> dict[str, object]:
 
 
 def _cells(one: Listed) -> list[str]:
-    status = one.status
+    from clawbench.run.disk import shown
+
+    status, size = one.status, shown(one.size)
     if status is None:
-        return [one.run.run_id, "", "", one.trouble, "", "", "", "", _size(one.size), "unreadable"]
+        return [one.run.run_id, "", "", one.trouble, "", "", "", "", size, "unreadable"]
     return [
         status.run_id,
         status.created[:16].replace("T", " "),
@@ -105,43 +100,41 @@ def _cells(one: Listed) -> list[str]:
         f"{status.resolved:,}",
         f"{status.errors:,}",
         "-" if status.spent is None else f"${status.spent:,.2f}",
-        _size(one.size),
+        size,
         status.state,
     ]
-
-
-def _size(size: int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:,.0f} {unit}"
-        size //= 1000
-    return f"{size:,.0f} GB"
 
 
 def status(
     run: Run,
     artifacts: Artifacts = Path("artifacts"),
-    watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until the run is over.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep updating until the run is over.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a run stands: done, at work, outcomes, spent, rate, time left, errors. It may run elsewhere."""
-    with _told():
-        looker = Looker(RunDirectory.found(run, artifacts))
-        found = looker.look()
-        if watch and not as_json:
-            found = _watch(looker, found)
+    """Show a run's progress: done, running, outcomes, cost, rate, time left, errors. It may run elsewhere."""
+    from records.status import StatusReader
+    from reports.status_view import view
+
+    reader = StatusReader(_found(run, artifacts))
+    found = reader.look()
+    if watch and not as_json:
+        found = _watch(reader, found)
     if as_json:
         _print_json(found.facts())
     elif not watch:
         console.print(view(found))
 
 
-def _watch(looker: Looker, found: RunStatus) -> RunStatus:
-    # at Ctrl-C the user has seen enough; the run goes on
+def _watch(reader: StatusReader, found: RunStatus) -> RunStatus:
+    from rich.live import Live
+
+    from reports.status_view import view
+
+    # Ctrl-C ends the display, not the run
     with suppress(KeyboardInterrupt), Live(view(found), console=console, auto_refresh=False) as live:
         while found.state == "running":
             time.sleep(EVERY)
-            found = looker.look()
+            found = reader.look()
             live.update(view(found), refresh=True)
     return found
 
@@ -149,57 +142,53 @@ def _watch(looker: Looker, found: RunStatus) -> RunStatus:
 def verify(run: Run, artifacts: Artifacts = Path("artifacts"), as_json: AsJson = False) -> None:
     """Check every file of a run against its manifest and its journal.
 
-    Ends with 0 where all agrees (cases may be missing, which it says), with 1 where something does not, and with 2
-    where there is no run to check. Each fault is a line that says what to do.
+    Exit code 0: everything agrees (missing cases are reported); 1: something does not; 2: there is no run to
+    check. Each fault is a line that says what to do.
     """
-    with _told():
-        found = verify_run(RunDirectory.found(run, artifacts))
+    from dataclasses import asdict
+
+    from clawbench.run.usage import use_in
+    from records.verification import verify_run
+
+    found = verify_run(_found(run, artifacts), use_in)
     if as_json:
         _print_json({**asdict(found), "is_sound": found.is_sound})
     else:
-        _show(found)
+        for fault in found.faults:
+            console.print(f"[red]FAULT[/red] {escape(str(fault))}", soft_wrap=True)
+        for line in (*(f"note: {note}" for note in found.notes), *found.conclusion()):
+            console.print(line, markup=False, soft_wrap=True)
     if not found.is_sound:
         raise typer.Exit(1)
-
-
-def _show(found: Verification) -> None:
-    for fault in found.faults:
-        console.print(f"[red]FAULT[/red] {escape(str(fault))}", soft_wrap=True)
-    for note in found.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for line in found.conclusion():
-        console.print(line, markup=False, soft_wrap=True)
 
 
 def export(
     run: Run,
     *,
-    to: Annotated[Path, typer.Option(help="The folder that gets one new folder for each claw.")],
-    claw: Annotated[list[str] | None, typer.Option(help="Only this claw's; may be given several times.")] = None,
+    to: Annotated[Path, typer.Option(help="The folder in which a new folder is made for each claw.")],
+    claw: Annotated[list[str] | None, typer.Option(help="Only this claw; may be given several times.")] = None,
     split: Annotated[
-        str | None, typer.Option(help=f"Where the run has instances of several: {', '.join(SPLITS)}.")
+        str | None,
+        typer.Option(help="verified, multilingual or demo; needed if the run has instances of several."),
     ] = None,
     sample: Annotated[int, typer.Option(min=1, help="Which of several samples of each instance.")] = 1,
     name: Annotated[
-        str | None, typer.Option(help="Of the new folder (default: <date>_<claw>_<model>), where it is one.")
+        str | None, typer.Option(help="The new folder's name if it is one (default: <date>_<claw>_<model>).")
     ] = None,
     subset: Annotated[
         bool,
-        typer.Option(
-            "--subset", help="Let instances of the split be missing that were not asked for, and say so."
-        ),
+        typer.Option("--subset", help="Allow, and state, that instances of the split were not part of the run."),
     ] = False,
     artifacts: Artifacts = Path("artifacts"),
 ) -> None:
-    """Write a finished run as github.com/SWE-bench/experiments asks for a submission.
+    """Write a finished run in the form that github.com/SWE-bench/experiments asks of a submission.
 
-    A run that is not complete is refused, and everything that it lacks is told: cases without a verdict, such that
-    ended by an infrastructure error, files that are not as they were, instances of the split that were never asked
-    for.
+    An incomplete run is refused with everything that it lacks: cases without a verdict or with an infrastructure
+    error, files that have changed, instances of the split that were not part of the run.
     """
-    with _told():
-        found = RunDirectory.found(run, artifacts)
-        folders = export_run(found, to, claws=claw or [], split=split, sample=sample, name=name, subset=subset)
-    for folder in folders:
-        line = f"wrote {folder}; what only you can say is marked TODO in its metadata.yaml and README.md"
+    from clawbench.export_command import export_run
+
+    found = _found(run, artifacts)
+    for folder in export_run(found, to, claws=claw or [], split=split, sample=sample, name=name, subset=subset):
+        line = f"wrote {folder}; what only you can know is marked TODO in its metadata.yaml and README.md"
         console.print(line, markup=False, soft_wrap=True)

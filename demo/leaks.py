@@ -1,10 +1,10 @@
-"""The ways in which an embedded repository carries its fix, each with a shell snippet that looks for it.
+"""The ways in which an embedded repository leaks its fix, each with a shell snippet that looks for it.
 
-A snippet is POSIX sh, runs in the repository with nothing but git and the usual tools, and exits 0 if and
-only if that one leak is there: by that very route it reaches a commit that is not in HEAD's past and whose
-tree differs from HEAD's (in these repositories nothing but the fix is made after the base commit), or, for
-a note or a blob, the text of a diff. A branch is later if it starts at HEAD or, below a setup commit, at its
-parent. Before preparation each must find its leak; after it, none may.
+A snippet is POSIX sh. It runs in the repository, with only git and the usual tools, and exits with 0 if and
+only if that leak is there. Then it has found, by that route, a commit that is not in HEAD's past and has
+another tree than HEAD (in these repositories only the fix is made after the base commit), or, for a note or a
+blob, the text of a diff. A later branch starts at HEAD or, below a setup commit, at its parent. Before
+preparation each snippet must find its leak; after it, none may.
 """
 
 from __future__ import annotations
@@ -87,4 +87,4 @@ for head in "$G"/worktrees/*/HEAD; do [ -f "$head" ] && cat "$head"; done | any_
 }
 
 LEAK_PROBES: dict[str, str] = {kind: _PRELUDE + route for kind, route in _ROUTES.items()}
-"""Kind of leak to the snippet that exits 0 if and only if the leak is present."""
+"""The snippet for each kind of leak; it exits with 0 if and only if the leak is there."""

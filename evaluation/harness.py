@@ -1,10 +1,11 @@
 """The official SWE-bench harness, unpatched, called for one case at a time.
 
-What this adds is around it, not in it: a folder of its own for every judgement, because the harness returns an
-old verdict for a run id, model and instance that it has seen; containers with an init, without which it waits 15
-seconds for each to stop; labels, by which leftovers of a killed run are found; one stream for a script's output.
+What this adds is around the harness: a folder of its own for each evaluation, because the harness repeats its old
+verdict on a run id, model and instance that it has seen; containers with an init process, without which it
+waits 15 seconds for each to stop; labels, by which the leftovers of a killed run are found; one stream for a
+script's output.
 
-Rows of swebench 5's shape are judged in process, older ones by `evaluation.harness4`.
+Rows of swebench 5's shape are judged in this process, older ones by `evaluation.harness4`.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ __all__ = ["EvaluationError", "Judgement", "harness_version", "judge"]
 
 
 def harness_version(instance: Instance | None = None, home: Path | None = None) -> str:
-    """The version that a number must be attributed to.
+    """The harness's name and version, for manifests.
 
     Args:
-        instance: the row; None stands for any of swebench 5's shape.
+        instance: the row; None stands for any row of swebench 5's shape.
         home: the folder of installed runtimes, see `harness4.find`.
 
     Raises:
-        HarnessMissingError: the row is of the older shape, and no environment can judge it.
+        HarnessMissingError: the row has the older shape, and the harness for it is not installed.
     """
     if instance is not None and instance.is_older:
         return harness4.find(home).harness
@@ -57,27 +58,27 @@ def judge(
     ended_from_within: Callable[[str, float], bool],
     home: Path | None = None,
 ) -> Judgement:
-    """Let the official harness judge a patch in a container of its own.
+    """Have the official harness judge a patch in a container of its own.
 
     Args:
         instance: the row.
         patch: not empty.
         client: the engine.
-        image: what the container is made from, whatever the row names.
-        model_name: `model_name_or_path` of the prediction.
+        image: of the container, whichever image the row names.
+        model_name: the `model_name_or_path` of the prediction.
         timeout: seconds for the tests.
-        folder: takes the harness's own logs and report; what an earlier judgement left there goes.
+        folder: receives the harness's logs and report; its old contents are removed.
         labels: for the evaluation's container.
-        ended_from_within: tells of a container's id, and a time at which it ran, whether its own processes
-            ended it. Tests that do so have not passed; any other end of the container says nothing of them.
-        home: the folder of installed runtimes, for rows of the older shape: see `harness4.find`.
+        ended_from_within: tells from a container's id, and a time at which it ran, whether its own processes ended
+            it. Tests that did so have failed; any other end of the container says nothing about them.
+        home: the folder of installed runtimes, for rows of the older shape; see `harness4.find`.
 
     Raises:
-        EvaluationError: no verdict came about.
+        EvaluationError: there is no verdict.
     """
     prediction = {"instance_id": instance.instance_id, "model_name_or_path": model_name, "model_patch": patch}
     shutil.rmtree(folder, ignore_errors=True)
-    # the container's name carries this id: no two judgements on one machine share it
+    # part of the container's name, so no two evaluations on one machine may share it
     run_id = sha256(f"{folder}{os.getpid()}{time.time_ns()}{patch}".encode()).hexdigest()[:16]
     began, since = time.monotonic(), time.time()
     with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
@@ -108,13 +109,13 @@ def _run(
     timeout: float,
     scratch: Path,
 ) -> None:
-    """Run swebench 5 in this process; it leaves its logs below the scratch folder."""
-    from swebench.harness.run_evaluation import run_instance  # noqa: PLC0415 - seconds to import
+    """Run swebench 5 in this process; it writes its logs below the scratch folder."""
+    from swebench.harness.run_evaluation import run_instance  # noqa: PLC0415 - takes seconds
     from swebench.harness.utils import make_test_spec  # noqa: PLC0415
 
     spec = make_test_spec({**instance.for_harness(), "image": image})
-    # The markers that bracket the results are traced on stderr while most test tools write to stdout, and the
-    # engine keeps no order between the two: results could come to lie outside, and go uncounted.
+    # The markers around the results are written to stderr, but most test tools write to stdout, and the engine
+    # keeps no order between the two. Results could end up outside of the markers and be missed.
     spec.eval_script_list.insert(0, "exec 2>&1")
     talk = scratch / "harness.txt"
     with chdir(scratch), talk.open("w") as sink, redirect_stdout(sink):

@@ -1,7 +1,8 @@
-"""The official harness as it was before swebench 5, for rows of the older shape.
+"""The official harness of before swebench 5, for rows of the older shape.
 
-The two versions can't be in one environment, so 4.1 has its own: the folder that `SWEBENCH_VENV` names, else what
-`clawbench install swebench4` made. One process of its Python judges one prediction (`harness4_script.py`).
+The two versions can't be in one environment, so 4.1 has its own: the one that `SWEBENCH_VENV` names, else the
+one that `clawbench install swebench4` made. Each prediction is judged by a process of its Python
+(`harness4_script.py`).
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ from typing import Any
 import docker
 from docker.errors import NotFound
 
+from common.errors import LastingError
 from evaluation.judgement import EvaluationError
 
 VERSION = "4.1.0"
-"""What `clawbench install swebench4` installs; any 4.1 will do."""
+"""What `clawbench install swebench4` installs; any 4.1 works."""
 FOLDER = "swebench4"
-"""Its folder in the home of installed runtimes."""
+"""The name of its folder among the installed runtimes."""
 VARIABLE = "SWEBENCH_VENV"
 
 _SCRIPT = Path(__file__).with_name("harness4_script.py")
-_TAKEN = "4.1."
+_ACCEPTED = "4.1."
+_DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
-class HarnessMissingError(EvaluationError):
+class HarnessMissingError(EvaluationError, LastingError):
     """There is no environment with swebench 4.1; the message says how to get one."""
 
 
@@ -45,13 +48,13 @@ class Environment:
 
     @property
     def harness(self) -> str:
-        """What numbers must be attributed to."""
+        """The harness's name and version, for manifests."""
         return f"swebench {self.version}"
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the script is told."""
+    """One prediction for the script to judge."""
 
     row: dict[str, Any]
     prediction: dict[str, str]
@@ -67,18 +70,18 @@ class Job:
 
 
 def find(home: Path | None) -> Environment:
-    """The environment that older rows are judged in.
+    """Find the environment that judges older rows.
 
     Args:
-        home: the folder of installed runtimes, looked into where `SWEBENCH_VENV` is not set.
+        home: the folder of installed runtimes; searched if `SWEBENCH_VENV` is not set.
 
     Raises:
-        HarnessMissingError: there is none, or it has another version.
+        HarnessMissingError: there is none, or it has another version of swebench.
     """
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser() if named else (home or Path()) / FOLDER / VERSION
     python = folder / "bin" / "python"
-    advice = f"Run `clawbench install {FOLDER}`, or let {VARIABLE} name a virtual environment with swebench 4.1."
+    advice = f"Run `clawbench install {FOLDER}`, or set {VARIABLE} to a virtual environment with swebench 4.1."
     if not python.exists():
         where = f"{VARIABLE}={named} has no bin/python" if named else f"it is not installed in {folder}"
         raise HarnessMissingError(f"rows of the shape before swebench 5 need swebench 4.1: {where}. {advice}")
@@ -87,7 +90,7 @@ def find(home: Path | None) -> Environment:
         for path in folder.glob("lib/python*/site-packages/swebench-*.dist-info")
         if (match := re.fullmatch(r"swebench-(.+)\.dist-info", path.name))
     ]
-    if not found or not found[0].startswith(_TAKEN):
+    if not found or not found[0].startswith(_ACCEPTED):
         has = f"swebench {found[0]}" if found else "no swebench"
         raise HarnessMissingError(
             f"rows of the shape before swebench 5 need swebench 4.1: {folder} has {has}. {advice}"
@@ -100,10 +103,10 @@ def unknown(rows: Mapping[str, tuple[str, str]], environment: Environment) -> li
 
     Args:
         rows: repository and version by id.
-        environment: what would judge them.
+        environment: the harness's.
 
     Raises:
-        EvaluationError: it can't be asked.
+        EvaluationError: the harness could not be run.
     """
     with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
         said = _call(environment, "check", {name: list(row) for name, row in rows.items()}, Path(scratch))
@@ -111,52 +114,39 @@ def unknown(rows: Mapping[str, tuple[str, str]], environment: Environment) -> li
 
 
 def run(job: Job, *, client: docker.DockerClient, home: Path | None, scratch: Path) -> list[str]:
-    """Let swebench 4.1 judge one prediction; it leaves its logs below the scratch folder.
+    """Have swebench 4.1 judge one prediction; it writes its logs below the scratch folder.
 
     Returns:
-        the ids of the containers that it made, which are gone.
+        the ids of the containers that it made and removed.
 
     Raises:
-        EvaluationError: it could not be run.
+        EvaluationError: the harness could not be run.
     """
     environment = find(home)
     try:
         _call(environment, "judge", asdict(job), scratch)
     finally:
-        # where it was ended in the midst of its work
+        # still there if the process was killed
         with suppress(NotFound):
             client.containers.get(job.container).remove(force=True)
     return [str(name) for name in json.loads((scratch / "created.json").read_text())]
 
 
 def _call(environment: Environment, what: str, told: Mapping[str, Any], folder: Path) -> str:
-    """Run the script in a folder, and end it whatever happens here; returns the last line that it printed."""
+    """Run the script in a folder and return the last line that it printed. It dies with this process."""
     job = folder / "job.json"
     job.write_text(json.dumps(told), encoding="utf-8")
-    command = [str(environment.python), "-I", "-X", "utf8", str(_SCRIPT), what, str(job)]
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as complaint,
-        subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.PIPE,  # never written to: it closes when this process ends, and then that ends too
-            stdout=subprocess.PIPE,
-            stderr=complaint,
-            text=True,
-            encoding="utf-8",
-        ) as process,
-    ):
-        assert process.stdout is not None  # noqa: S101 - it is a pipe
-        try:
-            said = process.stdout.read()
-            process.wait()
-        except BaseException:
-            process.kill()
-            raise
-        complaint.seek(0)
-        last = complaint.read().strip().rpartition("\n")[2]
-    if process.returncode != 0:
-        raise EvaluationError(
-            f"{environment.harness} could not be run: {last or f'exit code {process.returncode}'}"
-        )
-    return said.strip().rpartition("\n")[2]
+    done = subprocess.run(
+        [*_DIES_WITH_PARENT, str(environment.python), "-I", "-X", "utf8", str(_SCRIPT), what, str(job)],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise EvaluationError(f"{environment.harness} could not be run: {last or f'exit code {done.returncode}'}")
+    return done.stdout.strip().rpartition("\n")[2]

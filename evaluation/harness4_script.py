@@ -1,20 +1,17 @@
-"""Run by the Python of an environment that has swebench 4.1: judges one prediction by that version's harness.
+"""Judge one prediction by swebench 4.1, run by the Python of an environment that has it.
 
-`judge JOB` leaves the harness's logs below the working directory and the ids of its containers in `created.json`;
-`check JOB` prints the ids of the rows whose repository or version the harness does not know. JOB is a file of
-JSON. Its standard input stays open: whoever started it is gone when that closes, and then this ends too.
+`judge JOB` writes the harness's logs below the working directory, and the ids of its containers to `created.json`.
+`check JOB` prints the ids of the rows whose repository or version the harness does not know. JOB is a JSON file.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
-# the last place to look: nothing of the suite's shall stand in for what this environment has
+# in the last place, so that nothing of the suite shadows what this environment has
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import docker
@@ -29,8 +26,8 @@ from evaluation.harness_client import HarnessClient
 def specification(row: dict[str, Any]) -> TestSpec:
     """The harness's test specification for a row.
 
-    `make_test_spec` would also make the scripts that build an environment, and fetch requirement files from the
-    network for them; the image has its environment already.
+    `make_test_spec` would also write scripts that build an environment, and fetch requirement files for them
+    from the network. The image already has its environment.
     """
     specs = MAP_REPO_VERSION_TO_SPECS[row["repo"]][row["version"]]
     script = make_eval_script_list(row, specs, "testbed", "/testbed", row["base_commit"], row["test_patch"])
@@ -40,7 +37,7 @@ def specification(row: dict[str, Any]) -> TestSpec:
         version=row["version"],
         repo_script_list=[],
         env_script_list=[],
-        # one stream for the markers and the results between them, as the engine keeps no order between two
+        # one stream for the markers and the results between them, because the engine keeps no order between two
         eval_script_list=["exec 2>&1", *script],
         arch="x86_64",
         FAIL_TO_PASS=row["FAIL_TO_PASS"],
@@ -52,7 +49,7 @@ def specification(row: dict[str, Any]) -> TestSpec:
 
 
 def judge(job: dict[str, Any]) -> None:
-    """Judge one prediction; nothing is built, pulled or removed but the one container."""
+    """Judge one prediction, without building, pulling or removing an image."""
     client = HarnessClient(docker.from_env(timeout=600), job["labels"], job["image"])
     try:
         run_instance(
@@ -63,7 +60,7 @@ def judge(job: dict[str, Any]) -> None:
 
 
 def check(rows: dict[str, list[str]]) -> None:
-    """Print the ids of rows that the harness does not know the repository or version of."""
+    """Print the ids of rows whose repository or version the harness does not know."""
     unknown = [name for name, (repo, version) in rows.items() if version not in _known(repo)]
     print(json.dumps(unknown))  # noqa: T201
 
@@ -73,12 +70,6 @@ def _known(repo: str) -> dict[str, Any]:
     return specs
 
 
-def _end_with_the_one_who_started_it() -> None:
-    sys.stdin.read()
-    os._exit(1)
-
-
 if __name__ == "__main__":
     told = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
-    threading.Thread(target=_end_with_the_one_who_started_it, daemon=True).start()
     {"judge": judge, "check": check}[sys.argv[1]](told)

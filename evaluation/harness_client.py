@@ -1,6 +1,6 @@
-"""The Docker client that the official harness gets: the real one, but for what its containers are created with.
+"""The Docker client for the official harness: the real one, except for how containers are created and read.
 
-It also runs in the environment of swebench 4, so it imports nothing but what that has too.
+It also runs in the environment of swebench 4, so it may import only what that has too.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import docker
 from docker.errors import APIError
 from docker.models.containers import Container, ExecResult
 
-from engine.ending import has_ended
-from engine.output import frames
+from common.container_exec import frames, has_ended
 
 _NOT_RUN = frozenset({126, 127, 128})
-"""Exit codes of a command that could not be started, or could not start another."""
+"""Exit codes of a command that could not be started, or that could not start another one."""
 
 
 class HarnessClient:
-    """What the harness needs of a Docker client."""
+    """The part of a Docker client that the harness uses."""
 
     def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], image: str | None = None) -> None:
         """Wrap a client.
@@ -29,7 +28,7 @@ class HarnessClient:
         Args:
             client: of the engine.
             labels: for containers.
-            image: taken instead of whichever the harness names; None leaves it its own.
+            image: replaces the one that the harness names; None does not.
         """
         self.images = client.images if image is None else _Images(client, image)
         self.containers = _Containers(client, labels, image)
@@ -37,7 +36,7 @@ class HarnessClient:
 
 
 class _Images:
-    """The engine's images, of which the harness needs one only: it builds, pulls and removes none."""
+    """The engine's images, for a harness that needs a single one; it can't build, pull or remove any."""
 
     def __init__(self, client: docker.DockerClient, image: str) -> None:
         self._images = client.images
@@ -48,7 +47,7 @@ class _Images:
 
 
 class _Containers:
-    """The engine's containers, but for what creation adds."""
+    """The engine's containers, created with settings of ours."""
 
     def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], image: str | None) -> None:
         self._containers = client.containers
@@ -57,12 +56,12 @@ class _Containers:
         self.created: list[str] = []
 
     def create(self, **settings: Any) -> Any:
-        # without an init the harness waits 15 seconds for a container to stop; a proxy of the user's may carry a
-        # password
+        # without an init process the harness waits 15 seconds for a container to stop; the user's proxy
+        # settings may contain a password
         settings |= {"init": True, "labels": self._labels, "use_config_proxy": False}
         if self._image is not None:
             settings["image"] = self._image
-            settings.pop("platform", None)  # the image says what it is for
+            settings.pop("platform", None)  # it is the image's
         container = self._containers.create(**settings)
         self.created.append(str(container.id))
         return _Container(container)
@@ -72,10 +71,10 @@ class _Containers:
 
 
 class _Container:
-    """A container whose commands' output is UTF-8: the harness decodes it strictly, also a diff of other text.
+    """A container whose commands always print UTF-8, because the harness decodes strictly.
 
-    A command that can't be run because the container is about to end raises, as it does in one that has ended: the
-    engine may answer with the failure's text as if it were the command's.
+    A command that can't be run because the container is ending raises an error, as in one that has ended. The
+    engine may instead return the text of the failure as if the command had printed it.
     """
 
     def __init__(self, container: Container) -> None:
@@ -100,7 +99,7 @@ class _Container:
 
 
 class _Engine:
-    """A container's way to its engine."""
+    """The client of a container."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -111,7 +110,7 @@ class _Engine:
 
 
 class _Api:
-    """The engine's interface, with the output of commands whole, and as UTF-8."""
+    """The engine's API, with the output of commands complete and in UTF-8."""
 
     def __init__(self, api: Any) -> None:
         self._api = api

@@ -1,4 +1,4 @@
-"""The rows of instances: what a case needs to know of its task, checked before anything is spent."""
+"""The rows of instances: what a case needs to know about its task, checked before any money is spent."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from common.errors import LastingError
 from evaluation.lists import ListedInstance
 
 NEWER_COLUMNS = ("image", "eval_script", "log_parser", "eval_type")
-"""What rows have since swebench 5; before, the harness itself knew it of each repository."""
+"""The columns that rows have since swebench 5; before, the harness itself knew this for each repository."""
 
 
-class InstanceError(ValueError):
-    """Rows are missing, malformed, or of a shape that can't be judged here; the message names every fault."""
+class InstanceError(LastingError):
+    """Rows are missing, malformed, or of a shape that can't be judged here; the message lists every fault."""
 
 
 class Instance(BaseModel):
-    """One row, of either generation; columns that the suite has no use for are kept for the harness."""
+    """One row, of either generation; columns that the suite does not use are kept for the harness."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -31,7 +32,7 @@ class Instance(BaseModel):
     base_commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     problem_statement: str
     patch: str
-    """The gold patch: for the harness's own checks and the scripted model, never for a claw."""
+    """The gold patch: for checks of the environment and for the scripted model, never for a claw."""
     test_patch: str
     version: str
     FAIL_TO_PASS: list[str]
@@ -48,11 +49,11 @@ class Instance(BaseModel):
 
     @property
     def digest(self) -> str:
-        """What tells it from any other row, or another state of it."""
+        """A digest of the whole row."""
         return sha256(self.model_dump_json().encode()).hexdigest()
 
     def for_harness(self) -> dict[str, Any]:
-        """The row as the official harness reads it."""
+        """The row in the form that the official harness expects."""
         return self.model_dump(mode="json", exclude=set(NEWER_COLUMNS) if self.is_older else None)
 
     @field_validator("FAIL_TO_PASS", "PASS_TO_PASS", mode="before")
@@ -78,19 +79,19 @@ class Instance(BaseModel):
             raise ValueError("FAIL_TO_PASS is empty: any patch would count as resolving it")
         missing = [name for name in NEWER_COLUMNS if getattr(self, name) is None]
         if missing and len(missing) < len(NEWER_COLUMNS):
-            raise ValueError(f"{', '.join(missing)}: missing, where the row has others of swebench 5's columns")
+            raise ValueError(f"{', '.join(missing)}: missing, although the row has other columns of swebench 5")
         return self
 
 
 def checked(row: Mapping[str, Any], listed: ListedInstance | None = None) -> Instance:
-    """A row as an instance.
+    """Check a row.
 
     Args:
         row: as it was read.
-        listed: what the instance lists say of it, which the row must agree with.
+        listed: what the instance lists say of it, with which it must agree.
 
     Raises:
-        InstanceError: it is malformed; every fault of it is in the message.
+        InstanceError: the row is malformed; the message lists every fault.
     """
     name = row.get("instance_id", "a row without instance_id")
     try:
@@ -135,23 +136,23 @@ _TEXTS = {
     "eval_script": "eval.sh",
     "problem_statement": "problem_statement.md",
 }
-"""The columns that are files of their own in a task's folder, as swebench 5 lays it out (its `task/repo.py`)."""
+"""The columns that are files of their own in a task's folder, as in swebench 5's `task/repo.py`."""
 
 
 def read_task(folder: Path) -> dict[str, Any]:
-    """A task's folder in a task repo of swebench 5, as a row that is not checked yet.
+    """Read a task's folder in a task repo of swebench 5 as a row, without checking it.
 
-    swebench's own reader is the same in effect; importing it takes seconds, which every run would pay.
+    swebench's own reader does the same, but takes seconds to import.
 
     Raises:
-        InstanceError: it can't be read.
+        InstanceError: the folder can't be read.
     """
     try:
         row = yaml.safe_load((folder / "task.yaml").read_text(encoding="utf-8"))
         tests = json.loads((folder / "tests.json").read_text(encoding="utf-8"))
         if not isinstance(row, dict) or not isinstance(tests, dict):
             raise ValueError("task.yaml and tests.json must each hold a mapping")
-        # as bytes: what ends a line in a patch is part of it
+        # as bytes, because line ends are part of a patch
         texts = {column: (folder / name).read_bytes().decode() for column, name in _TEXTS.items()}
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InstanceError(f"{folder.name}: {error}") from error

@@ -1,4 +1,4 @@
-"""What the official harness said of a patch, read from the logs that it leaves, the same in both generations."""
+"""The official harness's verdict on a patch, read from its logs, which both generations write alike."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.errors import InfrastructureError
 from evaluation.outcomes import Verdict
 
 _PATCH_FAILED = ">>>>> Patch Apply Failed"
@@ -17,14 +18,14 @@ _TESTS_BEGAN = "Eval script for"
 _AFTER_TESTS = "Git diff after:"
 _TESTS_TIMED_OUT = "Test timed out after"
 _ERROR = re.compile(
-    # swebench 4.1 logs its error while it tells it, over and over, and the first one can't be told
+    # swebench 4.1 logs an error while formatting it, repeatedly; the first one shows as "<exception"
     r"^swebench\S*EvaluationError: (?!<exception)(?:Error in evaluation for )?\S+ (.*)$",
     re.MULTILINE,
 )
 
 
-class EvaluationError(RuntimeError):
-    """The evaluation's environment broke: there is no verdict, and it is nobody's patch's fault."""
+class EvaluationError(InfrastructureError):
+    """The environment of the evaluation broke, so that there is no verdict; the patch is not to blame."""
 
 
 @dataclass(frozen=True)
@@ -45,29 +46,29 @@ def read_judgement(
     seconds: float,
     ended_from_within: Callable[[], bool],
 ) -> Judgement:
-    """The verdict that the harness's logs hold.
+    """Read the verdict from the harness's logs.
 
     Args:
-        folder: has its logs and, where it graded, its report.
+        folder: has the logs and, if the harness graded the patch, its report.
         instance_id: of the row.
-        seconds: that it took.
-        ended_from_within: whether the container's own processes ended it; asked only where nothing else tells.
+        seconds: that the evaluation took.
+        ended_from_within: whether the container's own processes ended it; asked only if the logs do not tell.
 
     Raises:
-        EvaluationError: no verdict came about.
+        EvaluationError: there is no verdict.
     """
     report = folder / "report.json"
     if not report.is_file() and (early := _ended_early(folder, seconds)) is not None:
         return early
     if report.is_file() and _END_OF_TESTS in _text(folder / "test_output.txt"):
         return _graded(json.loads(report.read_text(encoding="utf-8"))[instance_id], seconds)
-    # The script goes on after any failing command, so only the end of its shell or container stops it short. The
-    # harness stops a container that still runs, which the engine notes, so that one is not asked about.
+    # The script continues after a failing command, so only the end of its shell or container cuts it short. If the
+    # harness itself stopped a container that was still running, the log has the diff that it took afterwards.
     log = _text(folder / "run_instance.log")
     if _TESTS_BEGAN in log and (_AFTER_TESTS in log or ended_from_within()):
         return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests ended their own container")
     told = [line.partition(" - ERROR - ")[2] for line in log.splitlines() if " - ERROR - " in line]
-    why = told[-1][:300] if told else "the tests did not come to their end"
+    why = told[-1][:300] if told else "the tests did not finish"
     raise EvaluationError(
         f"the official harness gave no verdict: {why} (see {folder.name}/run_instance.log). "
         "Run the same command again."
@@ -79,9 +80,9 @@ def _text(path: Path) -> str:
 
 
 def _ended_early(folder: Path, seconds: float) -> Judgement | None:
-    """The verdict where the harness has none but its log tells why; else None.
+    """The verdict if the harness wrote no report, but its log tells why; else None.
 
-    The log holds the patch as well, so only a line that is the harness's own error counts.
+    The log contains the patch as well, so only lines that are errors of the harness count.
     """
     log = _text(folder / "run_instance.log")
     error = _ERROR.search(log)
@@ -91,7 +92,7 @@ def _ended_early(folder: Path, seconds: float) -> Judgement | None:
         said = log[error.end() :].strip().partition("\n")[0]
         return Judgement(Verdict.APPLY_FAILED, seconds, detail=said[:300])
     if error[1].startswith(_TESTS_TIMED_OUT):
-        return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests did not end in time")
+        return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests did not finish in time")
     return None
 
 

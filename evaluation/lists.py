@@ -1,4 +1,4 @@
-"""Which instances there are: small list files, read at collection in every worker, never a dataset."""
+"""Which instances there are: small files, read at collection in every worker instead of the datasets."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+from common.errors import ClawbenchError
+
 LISTS = Path(__file__).resolve().parent.parent / "instance_lists"
 LANGUAGE_GROUPS = ("c", "go", "java", "javascript", "php", "python", "ruby", "rust")
-"""The paper's eight groups; C and C++ are one, so are JavaScript and TypeScript."""
+"""The paper's eight groups; C and C++ are one group, and so are JavaScript and TypeScript."""
 
 DATASETS = {
     "demo": "demo",
     "verified_mini": "SWE-bench/SWE-bench_Verified",
     "multilingual": "SWE-bench/SWE-bench_Multilingual",
 }
-"""The sets by marker, with the dataset that their rows come from; `demo` is the embedded task set."""
+"""The dataset of each set, by the set's marker; `demo` is the embedded task set."""
 
 _FILES = {
     "demo": "demo.tsv",
@@ -27,28 +29,28 @@ _FILES = {
 }
 
 
-class ListError(ValueError):
-    """A file of ids can't be taken; the message tells of every line that is wrong."""
+class ListError(ClawbenchError):
+    """A file of ids can't be used; the message lists every wrong line."""
 
 
 @dataclass(frozen=True)
 class ListedInstance:
-    """What is known of an instance without its row."""
+    """What is known about an instance without its row."""
 
     instance_id: str
     repo: str
     base_commit: str | None
-    """None where it is published with the dataset only."""
+    """None if only the dataset has it."""
     base_commit_from: str
-    """`published`: by the dataset or with results on it; `derived` or `unverified`: found in the repository's own
-    history, and no reason to refuse a row; empty: not known."""
+    """`published`: by the dataset or with results on it; `derived` or `unverified`: found in the repository's
+    history, so that a row with another commit is accepted; empty: unknown."""
     language_group: str
     set_name: str
     lite: bool = False
 
     @property
     def embedded(self) -> bool:
-        """Whether it is one of the embedded task set."""
+        """Whether it belongs to the embedded task set."""
         return self.set_name == "demo"
 
     @property
@@ -60,21 +62,21 @@ class ListedInstance:
 
 @cache
 def listed_instances() -> tuple[ListedInstance, ...]:
-    """All of them: the embedded set first, then by set and id, the same in every process."""
+    """All instances: the embedded set first, then by set and id, in the same order in every process."""
     return tuple(instance for name in DATASETS for instance in _read(name))
 
 
 @cache
 def by_id() -> dict[str, ListedInstance]:
-    """All of them by their ids."""
+    """All instances by id."""
     return {listed.instance_id: listed for listed in listed_instances()}
 
 
 def read_instances(path: Path) -> frozenset[str]:
-    """The ids that a file lists: one a line, `#` begins a comment.
+    """The ids in a file that has one per line; `#` begins a comment.
 
     Raises:
-        ListError: it can't be read, is empty, or has ids twice or ids that no list has; all are in the message.
+        ListError: the file can't be read, is empty, or has unknown or repeated ids; the message lists them all.
     """
     try:
         lines = path.expanduser().read_text(encoding="utf-8-sig").splitlines()
@@ -86,14 +88,16 @@ def read_instances(path: Path) -> frozenset[str]:
     for number, line in enumerate(lines, 1):
         name = line.partition("#")[0].strip()
         if name in found:
-            faults.append(f"line {number}: {name} is in line {found[name]} already")
+            faults.append(f"line {number}: {name} is already in line {found[name]}")
         elif name and name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
-            faults.append(f"line {number}: there is no {name}" + (f"; the nearest is {near[0]}" if near else ""))
+            faults.append(
+                f"line {number}: unknown instance {name}" + (f"; did you mean {near[0]}?" if near else "")
+            )
         elif name:
             found[name] = number
     if faults or not found:
-        raise ListError("\n".join(faults) or "it lists no instance")
+        raise ListError("\n".join(faults) or "it has no instance")
     return frozenset(found)
 
 

@@ -1,7 +1,7 @@
-"""The patch that a claw says in its final message, for claws that are judged by what they say.
+"""The patch in a claw's final message, for claws that are judged by that.
 
-A message may have prose around it and several blocks, fenced or not; what is found is put together in order. It is
-taken as it was said: nothing is repaired, so that a patch which is broken is judged as a broken one.
+A message may have prose around the patch, and several blocks, fenced or not; their diffs are joined in order.
+Nothing is repaired: a broken patch is judged as it is.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _HEADERS = ("diff --git ", "--- ", "+++ ", "@@", "Binary files ", "GIT binary pa
 
 
 def patch_in(message: str) -> str:
-    """The unified diffs in a message, one after the other; "" where there is none.
+    """The unified diffs in a message, joined; "" if there is none.
 
-    A fenced block counts from its first file's header to its end; elsewhere a diff ends where its lines do.
-    The end of each line is the message's own; the last line gets one if the message ends without.
+    In a fenced block, a diff extends from the first file's header to the end of the block; elsewhere it ends
+    with its last line. Line ends are kept; a newline is added to the message's last line if it has none.
     """
     lines = [f"{line}\n" for line in message.removesuffix("\n").split("\n")]
     return "".join(line for start, end in _diffs(lines) for line in lines[start:end])
 
 
 def _diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where the diffs are."""
+    """The first line of each diff and the line after its last."""
     at = 0
     while at < len(lines):
         if _begins_file(lines, at):
@@ -57,7 +57,7 @@ def _diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _begins_file(lines: Sequence[str], at: int) -> bool:
-    """Whether a file's part of a diff begins there; no single line is enough, as prose has such lines too."""
+    """Whether a file's part of a diff begins here. One line is not enough to tell: prose has such lines too."""
     following = lines[at + 1 : at + 3]
     if lines[at].startswith("diff --git "):
         return bool(following) and following[0].startswith((*_EXTENDED, "--- "))
@@ -67,17 +67,17 @@ def _begins_file(lines: Sequence[str], at: int) -> bool:
 
 
 def _end_of_fence(lines: Sequence[str], start: int, mark: str) -> int:
-    """The line that closes a fence, or the end of the message."""
+    """The line that closes a fenced block, or the end of the message."""
     close = re.compile(rf"{mark}{re.escape(mark[0])}*\s*$")
     return next((at for at in range(start, len(lines)) if close.match(lines[at])), len(lines))
 
 
 def _end_of_lines(lines: Sequence[str], start: int) -> int:
-    """The end of a diff outside of fences: the first line that can't be one of its own.
+    """The end of a diff outside of fenced blocks: the first line that can't belong to it.
 
-    As long as a hunk misses lines by its own count, an empty line is one of them whose space was lost; after that
-    only a new hunk or file may follow an empty line. What is taken too many does no harm: whoever applies a patch
-    stops at the count too.
+    While a hunk has fewer lines than its header says, an empty line is a context line that lost its space;
+    after that, only a new hunk or file may follow an empty line. A line too many does no harm, because applying
+    a patch stops at the count as well.
     """
     at, old, new = start, 0, 0
     while at < len(lines):
@@ -98,7 +98,7 @@ def _end_of_lines(lines: Sequence[str], start: int) -> int:
         elif _BINARY.match(line):
             while at + 1 < len(lines) and lines[at + 1].strip():
                 at += 1
-            at += 1  # the empty line is part of it
+            at += 1  # including the empty line
         elif not line.startswith(_HEADERS):
             return at
         at += 1
@@ -106,7 +106,7 @@ def _end_of_lines(lines: Sequence[str], start: int) -> int:
 
 
 def _next_that_goes_on(lines: Sequence[str], at: int) -> int | None:
-    """The next line that is not empty, if it begins a hunk or a file of the same diff."""
+    """The next line that is not empty, if it continues the diff with a hunk or a file."""
     after = next((here for here in range(at, len(lines)) if lines[here].strip("\r\n")), None)
     goes_on = after is not None and (lines[after].startswith("@@") or _begins_file(lines, after))
     return after if goes_on else None

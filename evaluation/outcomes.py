@@ -1,4 +1,4 @@
-"""How a case can end, and what follows from it: the only such list in the suite."""
+"""How a case can end and what follows from it: the only such table in the suite."""
 
 from __future__ import annotations
 
@@ -14,32 +14,74 @@ class Outcome(StrEnum):
     EMPTY_PATCH = "empty_patch"
     APPLY_FAILED = "apply_failed"
     TIMEOUT = "timeout"
-    BUDGET = "budget"
+    COST_LIMIT = "cost_limit"
     AGENT_ERROR = "agent_error"
-    RUN_BUDGET = "run_budget"
+    RUN_COST_LIMIT = "run_cost_limit"
     INFRASTRUCTURE = "infrastructure"
 
 
+@dataclass(frozen=True)
+class Policy:
+    """What follows from an outcome."""
+
+    meaning: str
+    passes: bool = False
+    """Whether the pytest case passes."""
+    is_error: bool = False
+    """Whether pytest shows an error instead of a failure, because the outcome says nothing about the claw."""
+    run_again: bool = False
+    """Whether resuming the run runs the case again."""
+    counts: bool = True
+    """Whether the case is in the denominator of Pass@1."""
+    is_judged: bool = True
+    """Whether the official harness judges what the claw left in a case that ended this way."""
+
+
+POLICY: dict[Outcome, Policy] = {
+    Outcome.RESOLVED: Policy("the official harness resolved it", passes=True),
+    Outcome.UNRESOLVED: Policy("the patch applied, the tests say no"),
+    Outcome.EMPTY_PATCH: Policy("the claw left no change"),
+    Outcome.APPLY_FAILED: Policy("the harness could not apply the patch"),
+    Outcome.TIMEOUT: Policy("the budget was used up and what was left does not resolve it"),
+    Outcome.COST_LIMIT: Policy("the case's spend limit was used up and what was left does not resolve it"),
+    Outcome.AGENT_ERROR: Policy("the claw failed and what it left does not resolve it"),
+    Outcome.RUN_COST_LIMIT: Policy(
+        "the run's spend limit was reached while the claw was at work",
+        is_error=True,
+        run_again=True,
+        counts=False,
+        is_judged=False,
+    ),
+    Outcome.INFRASTRUCTURE: Policy(
+        "Docker, an image, the gateway, the provider or the evaluation broke",
+        is_error=True,
+        run_again=True,
+        counts=False,
+        is_judged=False,
+    ),
+}
+
+
 class Ending(StrEnum):
-    """How the claw's run ended, whatever became of its patch."""
+    """How the claw's run ended, whatever its patch is worth; all but FINISHED are outcomes as well."""
 
     FINISHED = "finished"
     TIMEOUT = "timeout"
-    BUDGET = "budget"
-    """The case's own spend limit was reached: a budget as the wall clock is one."""
+    COST_LIMIT = "cost_limit"
+    """The case's own spend limit was reached; it is a budget like the wall clock."""
     AGENT_ERROR = "agent_error"
-    RUN_BUDGET = "run_budget"
-    """The run's spend limit was reached, by all its cases together: nothing that this claw did."""
+    RUN_COST_LIMIT = "run_cost_limit"
+    """The spend limit of the whole run was reached, through no fault of this claw."""
     INFRASTRUCTURE = "infrastructure"
 
     @property
     def is_final(self) -> bool:
-        """Whether what was exported is the claw's last word, and not only what was there when it was cut off."""
-        return self not in {Ending.RUN_BUDGET, Ending.INFRASTRUCTURE}
+        """Whether the exported patch is the claw's result, and not only what it had when it was cut off."""
+        return self is Ending.FINISHED or POLICY[Outcome(self)].is_judged
 
 
 class Verdict(StrEnum):
-    """What the official harness said of a patch."""
+    """What the official harness said about a patch."""
 
     RESOLVED = "resolved"
     UNRESOLVED = "unresolved"
@@ -48,62 +90,26 @@ class Verdict(StrEnum):
     """There was nothing to judge."""
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What follows from an outcome."""
-
-    passes: bool
-    """Whether the pytest case passes."""
-    is_error: bool
-    """Shown by pytest as an error, never as a failure: it says nothing of the claw."""
-    run_again: bool
-    """Whether a rerun of the same run id runs the case again."""
-    counts: bool
-    """Whether the case is in the denominator of Pass@1."""
-    meaning: str
-
-
-POLICY: dict[Outcome, Policy] = {
-    Outcome.RESOLVED: Policy(True, False, False, True, "the official harness resolved it"),
-    Outcome.UNRESOLVED: Policy(False, False, False, True, "the patch applied, the tests say no"),
-    Outcome.EMPTY_PATCH: Policy(False, False, False, True, "the claw left no change"),
-    Outcome.APPLY_FAILED: Policy(False, False, False, True, "the harness could not apply the patch"),
-    Outcome.TIMEOUT: Policy(
-        False, False, False, True, "the budget was used up and what was left does not resolve it"
-    ),
-    Outcome.BUDGET: Policy(
-        False, False, False, True, "the case's spend limit was used up and what was left does not resolve it"
-    ),
-    Outcome.AGENT_ERROR: Policy(False, False, False, True, "the claw failed and what it left does not resolve it"),
-    Outcome.RUN_BUDGET: Policy(
-        False, True, True, False, "the run's spend limit was reached while the claw was at work"
-    ),
-    Outcome.INFRASTRUCTURE: Policy(
-        False, True, True, False, "Docker, an image, the gateway, the provider or the evaluation broke"
-    ),
+_OF_FINISHED = {
+    Verdict.RESOLVED: Outcome.RESOLVED,
+    Verdict.UNRESOLVED: Outcome.UNRESOLVED,
+    Verdict.APPLY_FAILED: Outcome.APPLY_FAILED,
+    Verdict.NOT_JUDGED: Outcome.EMPTY_PATCH,
 }
 
 
 def outcome_of(ending: Ending, verdict: Verdict) -> Outcome:
     """What a case counts as.
 
-    A patch that resolves passes however the claw ended, as in the paper (Claw-SWE-Bench, 2026): whatever was
-    left at the end of the budget is judged. That holds for a budget in dollars as well, if it is the case's own; a
-    case that the run's spend limit cut off had less than others, is not judged, and is run again. Otherwise the
-    ending, where it was not an orderly one, says more than the verdict does.
+    A resolving patch passes however the claw ended, as in the paper (Claw-SWE-Bench, 2026): what is left when the
+    budget is used up is judged. That includes the case's own spend limit. A case that the run's spend limit cut
+    off had a smaller budget than others, so it is not judged, but run again. Otherwise an ending other than
+    FINISHED says more than the verdict.
 
     Args:
         ending: how the claw's run ended.
-        verdict: what the harness said of the exported patch; NOT_JUDGED stands for an empty one.
+        verdict: what the harness said about the exported patch; NOT_JUDGED stands for an empty one.
     """
-    if not ending.is_final:
-        return Outcome(ending)
-    if verdict is Verdict.RESOLVED:
-        return Outcome.RESOLVED
-    if ending is not Ending.FINISHED:
-        return Outcome(ending)
-    return {
-        Verdict.UNRESOLVED: Outcome.UNRESOLVED,
-        Verdict.APPLY_FAILED: Outcome.APPLY_FAILED,
-        Verdict.NOT_JUDGED: Outcome.EMPTY_PATCH,
-    }[verdict]
+    if ending is Ending.FINISHED or (ending.is_final and verdict is Verdict.RESOLVED):
+        return _OF_FINISHED[verdict]
+    return Outcome(ending)

@@ -1,8 +1,8 @@
-"""The rows of a run: read once, checked whole before anything is spent, and laid out so that a case reads its own.
+"""The rows of a run: read once, all checked before any money is spent, and written to one file for each case.
 
-The controller takes the selected rows from their sources, one at a time, into a folder of the run; every worker
-reads single files there. So all of a run works on one state of a dataset, the hub is asked once, and nobody holds
-more than one row.
+The controller copies the selected rows from their sources into a folder of the run, from which each worker
+reads the single files that it needs. So the whole run uses one revision of a dataset, and the hub is asked
+once.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from evaluation.lists import DATASETS, ListedInstance
 from evaluation.sources import Row, Source, open_source
 
 _SHOWN = 50
+"""Faults that a message lists at most."""
 
 
 @dataclass
 class Taken:
-    """What was taken of one set."""
+    """The rows of one set."""
 
     source: Source
     instances: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The repository and version of each, by id."""
+    """Repository and version of each row, by id."""
     is_older: bool = False
-    """Whether the rows are of the shape before swebench 5."""
+    """Whether the rows have the shape of before swebench 5."""
 
 
 def read_row(folder: Path, instance_id: str) -> Instance:
-    """A row that `take_rows` laid out.
+    """Read a row that `take_rows` wrote.
 
     Raises:
-        InstanceError: it did not, or the file is damaged.
+        InstanceError: the file is missing or damaged.
     """
     try:
         return Instance.model_validate_json((folder / f"{instance_id}.json").read_bytes())
     except (OSError, ValueError) as error:
-        raise InstanceError(f"{instance_id}: its row could not be read again: {error}") from error
+        raise InstanceError(f"{instance_id}: its row could not be read: {error}") from error
 
 
 def take_rows(
@@ -49,21 +50,21 @@ def take_rows(
     dataset: str | None = None,
     revisions: Mapping[str, str] | None = None,
 ) -> dict[str, Taken]:
-    """Read and check the rows of instances; those of the real sets are laid out in a folder.
+    """Read and check the rows of instances, and write those of the real sets to a folder.
 
     Args:
         selected: from the instance lists.
-        demo: the embedded task repo, whose rows stay where they are.
-        into: the folder, made where it is missing.
-        dataset: where the rows of the real sets are instead of in their official dataset, see `open_source`.
-        revisions: by set, of datasets on the hub; what is not named is at its head.
+        demo: the embedded task repo, whose rows are only checked.
+        into: the folder; made if it is missing.
+        dataset: the source of the real sets' rows, if not their official datasets; see `open_source`.
+        revisions: of datasets on the hub, by set; the default is the head.
 
     Returns:
-        what was taken, by set; the embedded one is not among them.
+        the rows of each real set.
 
     Raises:
-        InstanceError: a source can't be read, or rows are missing, malformed, there twice or other than the
-            instance lists say. One error tells of all.
+        InstanceError: a source can't be read, or rows are missing, malformed, repeated or contradict the instance
+            lists. The message lists all faults.
     """
     by_set: dict[str, dict[str, ListedInstance]] = {}
     for listed in selected:
@@ -89,14 +90,14 @@ def take_rows(
 
 
 def _take(wanted: Mapping[str, ListedInstance], taken: Taken, into: Path) -> list[str]:
-    """Take the rows of one set; returns the faults."""
+    """Take the rows of one set; returns their faults."""
     faults: list[str] = []
     places: dict[str, str] = {}
     older: set[bool] = set()
     for row in taken.source.rows(wanted):
         name = row.instance_id
         if isinstance(name, str) and name in places:
-            faults.append(f"{row.place}: {name} is there already ({places[name]})")
+            faults.append(f"{row.place}: {name} is already at {places[name]}")
             continue
         if isinstance(name, str):
             places[name] = row.place
@@ -113,8 +114,8 @@ def _take(wanted: Mapping[str, ListedInstance], taken: Taken, into: Path) -> lis
         faults.append(f"no such row in {taken.source.name}: {', '.join(missing)}")
     if len(older) > 1:
         faults.append(
-            f"{taken.source.name} has rows of swebench 5's shape and of the older one: two versions of the "
-            "harness would judge one set"
+            f"{taken.source.name} has rows of swebench 5's shape and of the older one, so that two versions of "
+            "the harness would judge one set"
         )
     taken.is_older = older == {True}
     return faults
@@ -134,4 +135,4 @@ def _all_of(faults: Collection[str]) -> str:
         return next(iter(faults))
     shown = [f"  {fault}" for fault in list(faults)[:_SHOWN]]
     more = [f"  and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-    return "\n".join([f"{len(faults)} faults in the rows, and nothing was started:", *shown, *more])
+    return "\n".join([f"{len(faults)} faults in the rows; nothing was started:", *shown, *more])

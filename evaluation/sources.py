@@ -1,7 +1,7 @@
-"""Where rows come from: files, folders and the hub, each read row by row.
+"""Where rows come from: files, folders and the hub.
 
-Only rows that are asked for are ever held, one at a time: a `.jsonl` is read line by line, a `.json` (one array of
-rows) element by element, a `.parquet` batch by batch, and a saved dataset is mapped, not loaded.
+Only the rows that are asked for are kept. A `.jsonl` file is read line by line, and a saved dataset is mapped into
+memory; `.json` files (one array of rows) and `.parquet` files are read whole.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from typing import Any
 from evaluation.instances import InstanceError, read_task
 
 SPLIT = "test"
-"""The split that the official datasets have their instances in."""
+"""The split of the official datasets that has the instances."""
 
-_CHUNK = 1 << 20
-_BATCH = 16
 _SUFFIXES = (".parquet", ".jsonl", ".json")
 
 
@@ -29,31 +27,31 @@ class Row:
     """A row as it was found."""
 
     place: str
-    """Where, for messages, as in `rows.jsonl, line 3`."""
+    """For messages, such as `rows.jsonl, line 3`."""
     values: Mapping[str, Any] | None
-    """None where it is no row at all."""
+    """None if this is no row at all."""
     fault: str = ""
-    """Why it is none."""
+    """What is wrong with it; empty if nothing is."""
 
     @property
     def instance_id(self) -> object:
-        """What it says that it is the row of."""
+        """The id in the row, whatever its type."""
         return self.values.get("instance_id") if self.values is not None else None
 
 
 @dataclass(frozen=True)
 class Source:
-    """Rows, at one state of them."""
+    """A source of rows, at a fixed revision."""
 
     name: str
-    """As it was asked for."""
+    """As the user gave it."""
     path: Path
-    """The file or folder that has them."""
+    """The file or folder that has the rows."""
     revision: str | None = None
-    """The commit, of a dataset on the hub."""
+    """The commit of a dataset on the hub; else None."""
 
     def rows(self, wanted: Collection[str]) -> Iterator[Row]:
-        """The rows of the wanted ids, and whatever else is there that is no row or has no id.
+        """The rows of the wanted ids, and everything that is no row or has no id.
 
         Raises:
             InstanceError: the source can't be read.
@@ -61,37 +59,36 @@ class Source:
         try:
             yield from _rows(self.path, frozenset(wanted))
         except (OSError, ValueError) as error:
-            if isinstance(error, InstanceError):
-                raise
             raise InstanceError(f"{self.name} can't be read as rows: {error}") from error
 
 
 def open_source(name: str, revision: str | None = None) -> Source:
-    """Find rows.
+    """Open a source of rows.
 
     Args:
-        name: a `.json`, `.jsonl` or `.parquet` file, a folder (a dataset that `datasets` saved, a task repo of
-            swebench 5, or one with a file of the split `test`), else a dataset on the hub.
-        revision: of a dataset on the hub: a commit, branch or tag; None is its head. What it stands for is settled
-            once, here.
+        name: a `.json`, `.jsonl` or `.parquet` file; a folder (a dataset saved by `datasets`, a task repo of
+            swebench 5, or one with a file of the split `test`); otherwise a dataset on the hub.
+        revision: of a dataset on the hub: a commit, branch or tag; None is its head. It is resolved to a commit
+            here,
+            once.
 
     Raises:
-        InstanceError: it is not there, or the hub does not answer and its cache on this machine has it not.
+        InstanceError: there is no such source, or the hub does not answer and the local cache does not have it.
     """
     path = Path(name).expanduser()
     if path.exists():
         if revision is not None:
-            raise InstanceError(f"{name} is on this machine and has no revisions: leave out --dataset-revision")
+            raise InstanceError(f"{name} is on this machine and has no revisions: omit --dataset-revision")
         return Source(name, path)
     if path.is_absolute() or path.suffix in _SUFFIXES or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         raise InstanceError(
-            f"{name}: there is no such file or folder, and no dataset on the hub is named like this"
+            f"{name}: there is no such file or folder, and it can't be the name of a dataset on the hub"
         )
     return _from_hub(name, revision)
 
 
 def digest(name: str) -> str | None:
-    """The digest of rows on this machine, over all files of a folder; None where the name is none of a path."""
+    """The digest of a file or of all files in a folder; None if the name is no path on this machine."""
     if not name:
         return None
     path = Path(name).expanduser()
@@ -110,7 +107,7 @@ def digest(name: str) -> str | None:
 
 
 def _from_hub(name: str, revision: str | None) -> Source:
-    # seconds to import, and only who asks the hub pays for it
+    # takes seconds to import, so only who asks the hub pays for it
     from huggingface_hub import snapshot_download  # noqa: PLC0415
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415
 
@@ -121,9 +118,9 @@ def _from_hub(name: str, revision: str | None) -> Source:
         at = f" at {revision}" if revision else ""
         why = str(error).strip().partition("\n")[0]
         raise InstanceError(
-            f"the rows of {name}{at} can't be had from the hub ({type(error).__name__}: {why}). Without a way to "
-            "it, give the rows by --dataset: a .json, .jsonl or .parquet file, a saved dataset's folder or a task "
-            "repo."
+            f"the rows of {name}{at} could not be fetched from the hub ({type(error).__name__}: {why}). Without "
+            "access to it, use --dataset with a .json, .jsonl or .parquet file, a saved dataset's folder or a "
+            "task repo."
         ) from error
     return Source(name, folder, folder.name)
 
@@ -157,11 +154,11 @@ def _rows_of_file(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
     elif path.suffix == ".json":
         found = _json_array(path)
     elif path.suffix == ".parquet":
-        found = _parquet(path, wanted)
+        found = _parquet(path)
     else:
-        raise ValueError(f"a file of rows ends in one of {', '.join(_SUFFIXES)}")
+        raise ValueError(f"a file of rows must end in one of {', '.join(_SUFFIXES)}")
     for row in found:
-        # what names no instance may be the row that is missing, so it is told
+        # a row without an id may be the one that is missing, so it is reported
         if not isinstance(row.instance_id, str) or row.instance_id in wanted:
             yield row
 
@@ -190,51 +187,29 @@ def _as_row(place: str, value: object) -> Row:
 
 
 def _json_array(path: Path) -> Iterator[Row]:
-    """The elements of an array, of which one and the rest of a chunk are held at a time."""
-    decoder = json.JSONDecoder()
-    number, ahead, chunk = 0, "", _CHUNK
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        ahead = file.read(chunk).lstrip()
-        if not ahead.startswith("["):
-            raise ValueError("a .json file of rows must hold one array of them")
-        ahead = ahead[1:]
-        while True:
-            ahead = ahead.lstrip(" \t\r\n,")
-            if ahead.startswith("]"):
-                return
-            try:
-                # a number at the end of a chunk could go on, and is no row anyway
-                value, end = decoder.raw_decode(ahead)
-            except ValueError as error:
-                more = file.read(chunk)
-                if not more:
-                    raise ValueError(f"{path.name}, element {number + 1}: bad JSON: {error}") from error
-                ahead, chunk = ahead + more, chunk * 2  # twice as much each time keeps a long row's cost in bounds
-                continue
-            number, ahead, chunk = number + 1, ahead[end:], _CHUNK
-            yield _as_row(f"{path.name}, element {number}", value)
+    values = json.loads(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(values, list):
+        raise ValueError("a .json file of rows must hold one array of them")
+    for number, value in enumerate(values, 1):
+        yield _as_row(f"{path.name}, element {number}", value)
 
 
-def _parquet(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
-    from pyarrow import ArrowException  # noqa: PLC0415 - a tenth of a second, and most runs read none
-    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
+def _parquet(path: Path) -> Iterator[Row]:
+    from pyarrow import ArrowException  # noqa: PLC0415 - slow, and most runs need none
+    from pyarrow.parquet import read_table  # noqa: PLC0415
 
     try:
-        with ParquetFile(path) as file:
-            if "instance_id" not in file.schema_arrow.names:
-                raise ValueError(f"{path.name} has no column instance_id")
-            first = 0
-            for batch in file.iter_batches(batch_size=_BATCH):
-                for at, name in enumerate(batch.column("instance_id").to_pylist()):
-                    if not isinstance(name, str) or name in wanted:
-                        yield _as_row(f"{path.name}, row {first + at + 1}", batch.slice(at, 1).to_pylist()[0])
-                first += batch.num_rows
+        table = read_table(path, partitioning=None)
     except ArrowException as error:
         raise ValueError(f"{path.name}: {error}") from error
+    if "instance_id" not in table.column_names:
+        raise ValueError(f"{path.name} has no column instance_id")
+    for number, value in enumerate(table.to_pylist(), 1):
+        yield _as_row(f"{path.name}, row {number}", value)
 
 
 def _saved_dataset(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
-    from datasets import DatasetDict, load_from_disk  # noqa: PLC0415 - seconds to import
+    from datasets import DatasetDict, load_from_disk  # noqa: PLC0415 - takes seconds
 
     saved = load_from_disk(str(path))
     if isinstance(saved, DatasetDict):

@@ -1,6 +1,6 @@
 """The suite's side of the gateway: `Gateway` starts and ends its process, `GatewayClient` talks to it.
 
-`Gateway` belongs to the controller; workers need only the control socket's path. Both are synchronous.
+`Gateway` belongs to the controller; workers only need the control socket's path. Both are synchronous.
 """
 
 from __future__ import annotations
@@ -18,31 +18,32 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from common.errors import InfrastructureError
+from gateway.case_models import CaseCounts, CaseSpec
 from gateway.config import GatewayConfig
-from gateway.models import CaseCounts, CaseSpec, RunTotals
 
 LOG_NAME = "gateway.log"
 START_SECONDS = 120.0
-"""None takes so long but one that hangs: a busy machine has it import all that it needs in a minute."""
+"""A busy machine may take a minute to import everything; a process that takes longer than this hangs."""
 STOP_SECONDS = 30.0
 CALL_SECONDS = 60.0
 LOG_TAIL = 2000
-"""Characters of the log that an error shows."""
+"""How many characters of the log an error shows."""
 LONGEST_PATH = 107
-"""The kernel's limit for a Unix socket's path, in bytes."""
+"""The kernel's limit for the path of a Unix socket, in bytes."""
 _PREFIX = "cbgw-"
 _ROOM = len("/control/s")
 
 
-class GatewayError(ConnectionError):
-    """The gateway did not start, or does not answer any more."""
+class GatewayError(InfrastructureError, ConnectionError):
+    """The gateway did not start, or no longer answers."""
 
 
 class Gateway:
     """The gateway's process. Also a context manager that stops it."""
 
     def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
-        """Take over a process that was started for this folder; use `Gateway.start`."""
+        """Wrap a process that was started for this folder; use `Gateway.start`."""
         self._process = process
         self._folder = folder
 
@@ -56,17 +57,17 @@ class Gateway:
         """Start the process and wait until it answers.
 
         Args:
-            run_dir: gets the process's output as `gateway.log`; made on demand.
-            config: what it is to serve beside scripted and replayed models.
-            folder: of its sockets, from `short_folder`; a fresh one where none is given.
+            run_dir: gets the process's output as `gateway.log`; created if needed.
+            config: what it is to serve besides scripted and replayed models.
+            folder: for its sockets, from `short_folder`; None: a fresh one.
 
         Raises:
-            GatewayError: it ended or did not answer in time; the message has the end of its output.
+            GatewayError: it ended or did not answer in time; the message holds the end of its output.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         _sweep_folders()
         folder = folder or short_folder()
-        # The process must find this very package, wherever the controller was started.
+        # The process must import this package, wherever the controller was started.
         search = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         with (run_dir / LOG_NAME).open("ab") as log:
             process = subprocess.Popen(
@@ -75,7 +76,7 @@ class Gateway:
                 stdout=log,
                 stderr=log,
                 env=_environment(config) | {"PYTHONPATH": search.rstrip(os.pathsep)},
-                # Ctrl-C is for the controller, whose cases still need the gateway while they end.
+                # Ctrl-C goes to the controller, whose cases still need the gateway while they end.
                 start_new_session=True,
             )
         gateway = cls(process, folder)
@@ -93,7 +94,7 @@ class Gateway:
 
     def _tell(self, line: bytes) -> None:
         if self._process.stdin:
-            # one that is gone already is told of below, with the end of its output
+            # if the process has ended already, the error below shows its output
             with suppress(BrokenPipeError):
                 self._process.stdin.write(line)
                 self._process.stdin.flush()
@@ -112,7 +113,7 @@ class Gateway:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        # It does this itself, unless it was killed.
+        # The process does this itself, unless it was killed.
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _answers_in_time(self) -> bool:
@@ -141,20 +142,20 @@ class GatewayClient:
     def answers(self) -> bool:
         """Whether the gateway answers."""
         try:
-            self._call("GET", "/alive")
+            self.cost_limit_reached()
         except GatewayError:
             return False
         return True
 
     def open_case(self, spec: CaseSpec) -> Path:
-        """Serve a case; one that is open under the same id is closed and counted from zero.
+        """Serve a case; a case that is open under the same id is closed first.
 
         Returns:
             The case's socket. It is alone in its folder, which may be mounted into a container.
-            The folder has mode 0700: what connects must run as the suite's own user.
+            The folder has mode 0700: clients must run as the suite's own user.
 
         Raises:
-            ValueError: the model is not known; the message lists those that are.
+            ValueError: the model is unknown; the message lists the known ones.
             GatewayError: the gateway is gone.
         """
         return Path(json.loads(self._call("POST", "/open", spec.model_dump_json()))["socket"])
@@ -164,7 +165,7 @@ class GatewayClient:
         return CaseCounts.model_validate_json(self._call("POST", "/counts", case_id))
 
     def close_case(self, case_id: str) -> CaseCounts:
-        """Stop serving a case, ending its requests under way, and return its final counts.
+        """Stop serving a case, end its requests in progress, and return its final counts.
 
         Raises:
             LookupError: no such case is open.
@@ -172,9 +173,9 @@ class GatewayClient:
         """
         return CaseCounts.model_validate_json(self._call("POST", "/close", case_id))
 
-    def totals(self) -> RunTotals:
-        """What all cases of the process add up to so far, closed ones included (raises GatewayError)."""
-        return RunTotals.model_validate_json(self._call("GET", "/totals"))
+    def cost_limit_reached(self) -> bool:
+        """Whether the run's spend limit lets no further request through (raises GatewayError)."""
+        return bool(json.loads(self._call("GET", "/limit")))
 
     def _call(self, method: str, path: str, body: str | None = None) -> str:
         connection = UnixConnection(self._control)
@@ -199,11 +200,11 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over one of the gateway's sockets."""
 
     def __init__(self, path: Path, seconds: float = CALL_SECONDS) -> None:
-        """Nothing is connected yet.
+        """Prepare a connection.
 
         Args:
             path: of the socket.
-            seconds: that may pass without a byte.
+            seconds: the longest time without a byte.
         """
         super().__init__("localhost", timeout=seconds)
         self._path = path
@@ -216,32 +217,32 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def _environment(config: GatewayConfig) -> dict[str, str]:
-    """The controller's environment without what holds the provider's key, or others that might be sent."""
+    """The controller's environment without the provider's key and other credentials that might be sent."""
     secrets = config.upstream.secrets if config.upstream else ()
     passed = {name: value for name, value in os.environ.items() if not any(secret in value for secret in secrets)}
-    # what the user's ~/.netrc has for the provider's host is no declared credential
+    # an entry of the user's ~/.netrc for the provider's host is not a declared credential
     return passed | {"NETRC": os.devnull}
 
 
 def _sweep_folders() -> None:
-    """Remove the folders of gateways that were killed: nobody listens on a control socket that is still there."""
+    """Remove the folders of gateways that were killed: nothing listens on their control sockets any more."""
     for control in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/control/s"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             try:
                 probe.connect(str(control))
             except ConnectionRefusedError:
                 shutil.rmtree(control.parents[1], ignore_errors=True)
-            except OSError:  # another user's, or ended at this moment
+            except OSError:  # another user's, or one that ended at this moment
                 continue
 
 
 def control_in(folder: Path) -> Path:
-    """Where the control socket of a gateway with this folder is, once it has started."""
+    """The control socket of a gateway with this folder, once it has started."""
     return folder / "control" / "s"
 
 
 def short_folder() -> Path:
-    """A fresh folder of mode 0700 whose path leaves room for socket names; a gateway that ends removes its own."""
+    """A fresh folder of mode 0700, with a path short enough for sockets; a gateway removes its own at its end."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     if len(os.fsencode(folder)) + _ROOM <= LONGEST_PATH:
         return folder

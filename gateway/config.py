@@ -1,6 +1,6 @@
-"""What the gateway's process is told at its start, in one line of JSON on its standard input.
+"""The configuration of the gateway's process: one line of JSON on its standard input.
 
-The provider's key is in that line and nowhere else: not in the process's arguments, environment, files or log.
+Only that line holds the provider's key: no argument, environment variable, file or log of the process does.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ import json
 from decimal import Decimal
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
 
+from gateway.case_models import Strict
 from gateway.metering.prices import PriceTable
 from gateway.providers import Provider
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Upstream(_Strict):
+class Upstream(Strict):
     """The provider and the one model of a run."""
 
     provider: Provider
@@ -34,12 +31,12 @@ class Upstream(_Strict):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be found in no reply and no file."""
+        """What no reply and no file may hold."""
         return (self.key.get_secret_value(),) if self.key else ()
 
 
-class GatewayConfig(_Strict):
-    """One process's task; without an upstream it serves scripted and replayed models alone."""
+class GatewayConfig(Strict):
+    """The configuration of one process; without an upstream it serves only scripted and replayed models."""
 
     upstream: Upstream | None = None
     spend_limit: Decimal | None = Field(default=None, gt=0)
@@ -49,14 +46,16 @@ class GatewayConfig(_Strict):
     spent_before: Decimal = Field(default=Decimal(0), ge=0)
     """US dollars that earlier cases of the same run cost."""
     prices: PriceTable | None = None
-    """Of the run's model; None: not known."""
+    """Of the run's model; None: unknown."""
 
     @model_validator(mode="after")
     def _can_keep_its_limits(self) -> Self:
         limited = self.spend_limit is not None or self.case_spend_limit is not None
         enough = self.prices is not None and self.prices.is_enough_for_limits
         if limited and self.upstream and not enough:
-            raise ValueError(f"the price of {self.upstream.full_name} is not known, so no spend limit can be kept")
+            raise ValueError(
+                f"the price of {self.upstream.full_name} is unknown, so no spend limit can be enforced"
+            )
         return self
 
     def line(self) -> bytes:

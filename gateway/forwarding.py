@@ -1,7 +1,7 @@
-"""One request on its way to the provider, and its reply on its way back: limits, retries, metering, no key.
+"""One request on its way to the provider, and its reply on its way back: limits, retries, metering, key masking.
 
-It outlives the claw's own connection: what the provider was asked for is paid for, so a reply whose claw has left
-is read on for a while to learn its usage.
+It outlives the claw's own connection: the provider charges for every request it got, so a reply whose claw has
+left is still read for a while to learn its usage.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,42 +17,32 @@ from aiohttp import ClientError, ClientResponse, ConnectionTimeoutError, ServerT
 from multidict import CIMultiDict
 
 from gateway import pacing, redact
-from gateway.case import Case, Exchange
-from gateway.claw_side import ClawSide
-from gateway.intake import Incoming
-from gateway.metering.decoding import BrokenEncodingError
-from gateway.metering.reader import Metered, ReplyReader
-from gateway.models import Api, Ending
+from gateway.case_models import Cost, Ending
+from gateway.downstream import Downstream
+from gateway.exchange import Exchange
+from gateway.headers import is_compressed
+from gateway.metering.reader import Listener, Metered, ReplyReader
+from gateway.open_case import Case
 from gateway.pacing import Admission
-from gateway.passing import Passing, Unmetered
-from gateway.provider_errors import ProviderFault, read_fault
+from gateway.provider_client import ProviderClient
+from gateway.provider_errors import ProviderFault, read_fault, shown_headers
 from gateway.refusals import RefusedError
-from gateway.removed_calls import ReplyFilter
-from gateway.transforms import ReplyConverter, Transforms
-from gateway.upstream import Line, Sending
+from gateway.removed_calls import CallRenamer
+from gateway.reply_filter import ReplyFilter
+from gateway.request_parser import Incoming
+from gateway.sse import EventTooLargeError, json_or_none
 
 DRAIN_SECONDS = 20.0
-"""For how long a reply is read on whose claw has left."""
+"""How long a reply whose claw has left is still read."""
 BYTES_PER_TOKEN = 4
-"""Of a request whose tokens are not known yet; its reply corrects the estimate."""
+"""The estimate for a request whose tokens are not known yet; its reply corrects it."""
 MAX_PEEK = 65536
-"""Bytes of a reply's first piece that is looked at for an error, in place of the reply."""
+"""The first piece of a reply is searched for an error in place of the reply up to this many bytes."""
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A request as it goes out."""
-
-    api: Api
-    """The wire format in which it is sent, which a transform may have changed."""
-    data: bytes
-    changed: bool
-    """Whether the data are others than the claw's."""
-
-
-@dataclass(frozen=True)
-class _Later:
-    """The try was in vain; when the next is due."""
+class _RetryAfter:
+    """The try failed; the next one is due in so many seconds."""
 
     seconds: float
 
@@ -63,31 +54,42 @@ class Forwarding:
         self,
         *,
         case: Case,
-        line: Line,
-        transforms: Transforms,
+        client: ProviderClient,
         exchange: Exchange,
         http: web.Request,
         incoming: Incoming,
-        prepared: Prepared,
+        data: bytes,
+        listeners: Sequence[Listener],
     ) -> None:
+        """Prepare to forward a request.
+
+        Args:
+            case: whose request it is.
+            client: of the provider.
+            exchange: gets what becomes of the request.
+            http: the claw's connection.
+            incoming: the claw's request.
+            data: the body as it goes out.
+            listeners: of the reply.
+        """
         self._case = case
-        self._line = line
-        self._transforms = transforms
+        self._client = client
         self._exchange = exchange
         self._http = http
         self._incoming = incoming
-        self._prepared = prepared
-        self._secrets = line.upstream.secrets
-        self._headers = line.headers(http.headers, changed=prepared.changed)
+        self._data = data
+        self._listeners = listeners
+        self._secrets = client.upstream.secrets
+        self._headers = client.headers(http.headers)
         self._admission = Admission(0.0, 0.0)
         self._sent_at, self._received = 0.0, 0
         self._kept: list[bytes] = []
         self._inner_errors: list[dict[str, Any]] = []
-        self._is_held = True
+        self._is_held_back = True
         """Whether it waits here for a rate limit, or for its next try."""
-        self.claw = ClawSide(http)
+        self.claw = Downstream(http)
         self._is_at_fault = False
-        """Whether the reply itself was at fault: a claw that leaves at that did not leave by itself."""
+        """Whether the reply itself was at fault: a claw that leaves because of it did not leave by itself."""
         self.is_sent = False
         """Whether the provider has the request, and may charge for it."""
 
@@ -95,7 +97,7 @@ class Forwarding:
         """Get a reply and pass it on."""
         exchange = self._exchange
         try:
-            return await self._try_on()
+            return await self._try_until_answered()
         except RefusedError as refused:
             return refused.response(exchange)
         except asyncio.CancelledError:
@@ -105,102 +107,98 @@ class Forwarding:
         finally:
             left = self.claw.lost or (self.claw.left and exchange.ending not in ("ok", "empty"))
             if left and not self._is_at_fault:
-                exchange.ending = "held_back" if self._is_held else "client_gone"
-            elif exchange.ending is None:  # what nobody foresaw is not the claw's doing
-                exchange.ending, exchange.error = "server_error", "the gateway failed; gateway.log tells how"
-            self._case.finish(exchange)
+                exchange.ending = "held_back" if self._is_held_back else "client_gone"
+            elif exchange.ending is None:  # an unexpected exception: not the claw's fault
+                exchange.ending, exchange.error = "server_error", "the gateway failed; see gateway.log"
 
-    async def _try_on(self) -> web.StreamResponse:
-        case, exchange, provider = self._case, self._exchange, self._line.upstream.provider
+    async def _try_until_answered(self) -> web.StreamResponse:
+        case, exchange, provider = self._case, self._exchange, self._client.upstream.provider
+        estimate = len(self._incoming.raw) / BYTES_PER_TOKEN
         for tries in itertools.count(1):
-            self._check_budget()
-            self._admission = await self._line.pacer.admit(
-                case.spec.case_id, self._incoming.size / BYTES_PER_TOKEN, lambda: case.waiting(exchange)
+            self._check_cost_limit()
+            self._admission = await self._client.pacer.admit(
+                case.spec.case_id, estimate, lambda: case.waiting(exchange)
             )
-            self._is_held = False
+            self._is_held_back = False
             try:
-                self._check_budget()
+                self._check_cost_limit()
             except RefusedError:
-                self._line.pacer.correct(self._admission, 0)
+                self._client.pacer.correct(self._admission, 0)
                 raise
             exchange.tries, exchange.first_byte = tries, None
             result = await self._try(may_retry=tries <= provider.retries)
-            if not isinstance(result, _Later):
+            if not isinstance(result, _RetryAfter):
                 return result
-            self._line.pacer.correct(self._admission, 0)
-            self._is_held = True
+            self._client.pacer.correct(self._admission, 0)
+            self._is_held_back = True
             with case.waiting(exchange):
                 await asyncio.sleep(result.seconds)
-        raise AssertionError("the tries are not bounded here")
+        raise AssertionError("the loop has no end")
 
-    def _check_budget(self) -> None:
-        if not self._incoming.counts_tokens and (why := self._line.spending.refusal(self._case.spec.case_id)):
-            raise RefusedError(402, f"Not sent: {why}.", ending="budget", code="spend_limit_reached")
+    def _check_cost_limit(self) -> None:
+        if not self._incoming.counts_tokens and (why := self._client.spending.refusal(self._case.spec.case_id)):
+            raise RefusedError(402, f"Not sent: {why}.", ending="cost_limit", code="spend_limit_reached")
 
-    async def _try(self, *, may_retry: bool) -> web.StreamResponse | _Later:
+    async def _try(self, *, may_retry: bool) -> web.StreamResponse | _RetryAfter:
         self._sent_at, self.is_sent = time.monotonic(), True
-        sending = Sending()
+        incoming = self._incoming
+        request, sending = self._client.send(
+            incoming.api, self._data, self._headers, self._http.query, counts_tokens=incoming.counts_tokens
+        )
         try:
-            async with self._line.send(
-                self._prepared.api,
-                self._prepared.data,
-                self._headers,
-                self._http.query,
-                counts_tokens=self._incoming.counts_tokens,
-                sending=sending,
-            ) as reply:
-                if 200 <= reply.status < 300:
-                    return await self._pass_reply(reply, may_retry=may_retry)
-                return await self._pass_fault(await read_fault(reply, self._secrets), may_retry=may_retry)
+            async with request as reply:
+                if not 200 <= reply.status < 300:
+                    return await self._pass_fault(await read_fault(reply, self._secrets), may_retry=may_retry)
+                if is_compressed(reply.headers):
+                    self._settle(Metered("malformed"))
+                    text = "the provider compressed its reply although it was asked not to"
+                    raise RefusedError(502, text, ending="malformed")
+                return await self._pass_reply(reply, may_retry=may_retry)
         except ServerTimeoutError as error:
             if isinstance(error, ConnectionTimeoutError):
-                raise self._no_reply(502, "dropped", "the provider can't be reached in time") from None
-            timeout = self._line.upstream.provider.timeout
+                raise self._no_reply(502, "dropped", "no connection to the provider in time") from None
+            timeout = self._client.upstream.provider.timeout
             raise self._no_reply(504, "hung", f"the provider did not answer within {timeout:g} s") from None
         except ClientError as error:
             if sending.on_used_connection and may_retry and not self.claw.left:
-                # the provider closed an idle connection at the moment at which it was used again
+                # the provider closed an idle connection just when it was used again
                 self.is_sent = False
-                return _Later(0.0)
+                return _RetryAfter(0.0)
             text = redact.mask(f"{type(error).__name__}: {error}", self._secrets)
             raise self._no_reply(502, "dropped", f"the connection to the provider broke: {text}") from None
 
     def _no_reply(self, status: int, ending: Ending, text: str) -> RefusedError:
         self.is_sent = False
-        self._line.pacer.correct(self._admission, 0)
+        self._client.pacer.correct(self._admission, 0)
         return RefusedError(status, text, ending=ending)
 
-    async def _pass_fault(self, fault: ProviderFault, *, may_retry: bool) -> web.StreamResponse | _Later:
+    async def _pass_fault(self, fault: ProviderFault, *, may_retry: bool) -> web.StreamResponse | _RetryAfter:
         self.is_sent = False
+        exchange, pacer = self._exchange, self._client.pacer
         if fault.is_transient and may_retry and not self.claw.left:
-            return self._later(fault)
-        exchange = self._exchange
+            asked = pacing.asked_delay(fault.headers)
+            if fault.status == 429 and asked:
+                # the limit is the account's, so it holds for the other cases too
+                pacer.close_for(asked)
+            return _RetryAfter(pacing.retry_delay(fault.headers, exchange.tries))
         exchange.status, exchange.ending, exchange.error = fault.status, fault.ending, fault.text
         exchange.upstream_seconds = time.monotonic() - self._sent_at
-        self._line.pacer.correct(self._admission, 0)
-        await self.claw.begin(fault.status, fault.headers, len(fault.body))
+        pacer.correct(self._admission, 0)
+        await self.claw.begin(fault.status, CIMultiDict(fault.headers), len(fault.body))
         await self.claw.write(fault.body)
-        self._keep(fault.clean)
-        self._record(fault.headers)
+        self._keep(fault.body)
+        self._record(fault.headers, complete=True)
         return await self.claw.end()
 
-    def _later(self, fault: ProviderFault) -> _Later:
-        asked = pacing.asked_delay(fault.headers)
-        if fault.status == 429 and asked:
-            # the limit is the account's, so the other cases need not find it out by themselves
-            self._line.pacer.close_for(asked)
-        return _Later(pacing.retry_delay(fault.headers, self._exchange.tries))
-
-    async def _pass_reply(self, reply: ClientResponse, *, may_retry: bool) -> web.StreamResponse | _Later:
+    async def _pass_reply(self, reply: ClientResponse, *, may_retry: bool) -> web.StreamResponse | _RetryAfter:
         exchange = self._exchange
         exchange.status = reply.status
-        told = "Content-Type" in reply.headers
-        streaming = reply.content_type == "text/event-stream" if told else self._incoming.streams
-        encoding = reply.headers.get("Content-Encoding", "")
-        reader = self._reader(streaming=streaming, encoding=encoding)
-        calls = self._calls()
-        passing = Passing(self._secrets, encoding, self._converter(streaming=streaming), calls)
-        shown, length = passing.head(reply)
+        has_type = "Content-Type" in reply.headers
+        streaming = reply.content_type == "text/event-stream" if has_type else self._incoming.streams
+        reader = ReplyReader(self._incoming.api, streaming=streaming, listeners=[*self._listeners, self._watch])
+        reply_filter = self._reply_filter()
+        shown = shown_headers(reply, self._secrets)
+        length = reply.content_length if reply_filter.keeps_length else None
         self._inner_errors.clear()
         self._kept.clear()
         ending: Ending | None = None
@@ -209,78 +207,68 @@ class Forwarding:
             async for chunk in reply.content.iter_any():
                 if exchange.first_byte is None:
                     exchange.first_byte = time.monotonic() - self._sent_at
-                decoded = reader.feed(chunk)
-                self._received += len(decoded)
-                if may_retry and not self.claw.begun and self._is_overload(decoded):
+                reader.feed(chunk)
+                self._received += len(chunk)
+                if may_retry and not self.claw.begun and self._is_overload(chunk):
                     self.is_sent = False
-                    return _Later(pacing.retry_delay({}, exchange.tries))
-                onward = passing.feed(chunk, decoded)
+                    return _RetryAfter(pacing.retry_delay({}, exchange.tries))
+                onward = reply_filter.feed(chunk)
                 if not self.claw.begun:
                     await self.claw.begin(reply.status, shown, length)
-                await self.claw.write(onward, says=bool(decoded))
-                self._keep(decoded if passing.is_compressed else onward)
+                await self.claw.write(onward)
+                self._keep(onward)
             complete = True
-        except (redact.KeyFoundError, BrokenEncodingError) as broken:
-            ending, error = "server_error", str(broken)
+        except EventTooLargeError as broken:
+            ending, error = "malformed", str(broken)
         except ServerTimeoutError:
-            ending, error = "hung", "the reply did not go on"
+            ending, error = "hung", "the reply stopped before its end"
         except ClientError as broken:
             error = f"the reply broke off: {type(broken).__name__}"
-        metered = reader.finish(complete=complete)
+        if self._incoming.counts_tokens:
+            metered = Metered("ok" if complete else "dropped")
+        else:
+            metered = reader.finish(complete=complete)
         self._settle(metered, ending, error)
-        if not complete:
-            self._record(shown, complete=False)
-            return self.claw.break_off()
-        if not self.claw.begun:
-            await self.claw.begin(reply.status, shown, length)
-        last = passing.finish()
-        exchange.removed_calls = tuple(calls.renamed) if calls else ()
-        self._keep(last)
-        await self.claw.write(last)
-        self._record(shown)
-        return await self.claw.end()
+        if complete:
+            if not self.claw.begun:
+                await self.claw.begin(reply.status, shown, length)
+            last = reply_filter.finish()
+            exchange.removed_calls = reply_filter.removed_calls
+            await self.claw.write(last)
+            self._keep(last)
+        self._record(shown, complete=complete)
+        return await self.claw.end() if complete else self.claw.break_off()
 
     def _keep(self, piece: bytes) -> None:
-        if piece and self._case.records:
+        if piece and self._case.recorder:
             self._kept.append(piece)
 
-    def _record(self, shown: CIMultiDict[str], *, complete: bool = True) -> None:
-        # a reply that its claw left in the middle is none to be replayed: there it would come whole
-        if not self.claw.lost and self._case.records:
-            self._case.record(
-                self._exchange, self._incoming.decoded, headers=shown, chunks=self._kept, complete=complete
+    def _record(self, shown: Mapping[str, str], *, complete: bool) -> None:
+        # a reply that its claw left in the middle is not recorded: a replay would send all of it
+        if not self.claw.lost and self._case.recorder:
+            self._case.recorder.record(
+                self._exchange, self._incoming.raw, headers=shown, chunks=self._kept, complete=complete
             )
 
-    def _reader(self, *, streaming: bool, encoding: str) -> ReplyReader | Unmetered:
-        if self._incoming.counts_tokens:
-            return Unmetered()
-        listeners = [*self._transforms.listeners(self._prepared.api), self._watch]
-        return ReplyReader(self._prepared.api, streaming=streaming, encoding=encoding, listeners=listeners)
-
-    def _converter(self, *, streaming: bool) -> ReplyConverter | None:
-        if self._prepared.api == self._incoming.api:
-            return None
-        return ReplyConverter(streaming, self._incoming.body)
-
-    def _calls(self) -> ReplyFilter | None:
+    def _reply_filter(self) -> ReplyFilter:
         removed = self._case.removed_tools
         if not removed or self._incoming.counts_tokens:
-            return None
-        return ReplyFilter(self._incoming.api, removed, self._exchange.tools)
+            return ReplyFilter(self._secrets, None)
+        return ReplyFilter(self._secrets, CallRenamer(self._incoming.api, removed, self._exchange.tools))
 
     def _watch(self, event: dict[str, Any]) -> None:
         if not self.claw.begun and (event.get("error") or event.get("type") == "error"):
             self._inner_errors.append(event)
 
     def _is_overload(self, first: bytes) -> bool:
-        """Whether the reply, of which nothing has been passed on yet, is no reply but an overload."""
+        """Whether an overload came in place of the reply, of which nothing has been passed on yet."""
         if first.lstrip()[:20].startswith(b'{"error"') and len(first) <= MAX_PEEK:
-            return pacing.is_transient(200, pacing.parsed(first))
+            return pacing.is_transient(200, json_or_none(first))
         return any(pacing.is_transient(200, event) for event in self._inner_errors)
 
     def _settle(self, metered: Metered, ending: Ending | None = None, error: str = "") -> None:
         """The reply is over: count it."""
-        exchange, spending = self._exchange, self._line.spending
+        exchange, spending = self._exchange, self._client.spending
         self.is_sent = False
         exchange.ending = ending or metered.ending
         self._is_at_fault = ending is None and metered.ending in ("server_error", "rate_limited", "malformed")
@@ -288,18 +276,17 @@ class Forwarding:
         exchange.error = redact.mask(error or metered.error, self._secrets) or None
         if self._incoming.counts_tokens:
             return
-        exchange.replied = True
-        exchange.usage, exchange.told = metered.usage, metered.told_cost
+        exchange.replied, exchange.tokens = True, metered.usage
         exchange.finish_reason = metered.stop_reason and redact.mask(metered.stop_reason, self._secrets)
         exchange.served_model = metered.model and redact.mask(metered.model, self._secrets)
-        exchange.priced = spending.price(metered.usage, exchange.arrived)
-        exchange.held = spending.add(
+        priced = spending.price(metered.usage, exchange.time)
+        held = spending.add(
             self._case.spec.case_id,
-            priced=exchange.priced,
-            told=exchange.told,
-            usage=exchange.usage,
-            size=(self._incoming.size, self._received),
-            when=exchange.arrived,
+            known=[cost for cost in (priced, metered.told_cost) if cost is not None],
+            usage=metered.usage,
+            size=(len(self._incoming.raw), self._received),
+            when=exchange.time,
         )
+        exchange.cost = Cost(priced=priced, told=metered.told_cost, unpriced=int(priced is None), held=held)
         if metered.usage:
-            self._line.pacer.correct(self._admission, metered.usage.known)
+            self._client.pacer.correct(self._admission, metered.usage.known)

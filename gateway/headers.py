@@ -1,4 +1,4 @@
-"""Which headers pass between a claw and a provider. Both ways they are listed: what is not named stays behind."""
+"""The headers that pass between a claw and a provider. Both directions have a list: all others are dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multidict import CIMultiDict
 CREDENTIALS = frozenset(
     {"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"}
 )
-"""What carries a key: a claw's own are a placeholder at best, and never leave the host."""
+"""Headers that carry a key: a claw's own are placeholders at best, and never leave the host."""
 
 _REQUEST = frozenset(
     {
@@ -17,19 +17,15 @@ _REQUEST = frozenset(
         "anthropic-beta",
         "anthropic-dangerous-direct-browser-access",
         "anthropic-version",
-        "content-encoding",
         "content-type",
         "user-agent",
     }
 )
 _REQUEST_PREFIXES = ("openai-", "x-stainless-")
-_UNDERSTOOD = ("gzip", "x-gzip", "deflate", "br", "zstd", "identity")
-"""The encodings of a reply that can be read here; others are not offered to the provider."""
 
 _REPLY = frozenset(
     {
         "cache-control",
-        "content-encoding",
         "content-language",
         "content-type",
         "request-id",
@@ -42,7 +38,7 @@ _REPLY = frozenset(
 _REPLY_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-", "x-generation-")
 
 _QUERY = frozenset({"beta"})
-"""Parameters of a request's address that pass: Anthropic's clients ask for its beta features so."""
+"""URL parameters that pass: Anthropic's clients ask for beta features this way."""
 
 
 def for_provider(
@@ -54,14 +50,11 @@ def for_provider(
         headers: of the claw's request.
         auth: `bearer` or `x-api-key`.
         key: the provider's; None: it needs none.
-        declared: what the provider's declaration adds, or sets in place of the claw's.
+        declared: headers from the provider's declaration; they replace the claw's.
     """
-    passed: CIMultiDict[str] = CIMultiDict()
-    for name, value in headers.items():
-        if _is_listed(name, _REQUEST, _REQUEST_PREFIXES):
-            passed.add(name, value)
-        elif name.lower() == "accept-encoding":
-            passed.add(name, _understood(value))
+    passed = CIMultiDict(pair for pair in headers.items() if _is_listed(pair[0], _REQUEST, _REQUEST_PREFIXES))
+    # a compressed reply can be neither metered nor searched for keys
+    passed["Accept-Encoding"] = "identity"
     for name, value in declared.items():
         passed[name] = value
     if key is not None:
@@ -78,17 +71,15 @@ def for_claw(headers: Iterable[tuple[str, str]]) -> CIMultiDict[str]:
 
 
 def query_for_provider(query: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of a request's address that go to the provider; a key is in none of them."""
+    """The URL parameters that go to the provider; none of them carries a key."""
     return {name: value for name, value in query.items() if name in _QUERY}
+
+
+def is_compressed(headers: Mapping[str, str]) -> bool:
+    """Whether a request's or a reply's body is compressed."""
+    return headers.get("Content-Encoding", "").strip().lower() not in ("", "identity")
 
 
 def _is_listed(name: str, names: frozenset[str], prefixes: tuple[str, ...]) -> bool:
     lower = name.lower()
     return lower not in CREDENTIALS and (lower in names or lower.startswith(prefixes))
-
-
-def _understood(accepted: str) -> str:
-    """An Accept-Encoding without what can't be read here; unchanged where all of it can."""
-    offers = [offer.strip() for offer in accepted.split(",")]
-    kept = [offer for offer in offers if offer.partition(";")[0].strip().lower() in _UNDERSTOOD]
-    return accepted if len(kept) == len(offers) else ", ".join(kept) or "identity"

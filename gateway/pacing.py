@@ -1,14 +1,12 @@
-"""The provider's rate limits, kept on the host: who is let through when, and what is sent once more.
+"""The provider's rate limits, enforced on the host: when a request is sent, and whether it is sent again.
 
-Cases take turns: a case that asks for much waits behind its own requests, not in front of another's. No minute
-holds more than the limit, as counted here: a request counts from when it was let through, with an estimate of its
-tokens that its reply's usage corrects.
+Cases take turns: a case with many requests waits behind its own, not in front of another's. No minute holds more
+than the limit: a request counts from when it was admitted, with an estimate of its tokens that its reply corrects.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import random
 import time
@@ -23,23 +21,23 @@ from gateway.providers import RateLimit
 MINUTE = 60.0
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
-"""Seconds before the first retry where the provider names no time, and the most to which they double."""
+"""Seconds before the first retry if the provider names no time; they double with each retry up to the longest."""
 LONGEST_RETRY_AFTER = 300.0
-"""Seconds that are waited at most where the provider asks for more."""
+"""Seconds to wait at most if the provider asks for more."""
 JITTER = 0.25
-"""The part of a delay, at most, that chance adds: cases that were refused together don't come back together."""
+"""The largest random part of a delay, so that cases that were refused together do not retry together."""
 _TRANSIENT = frozenset(
     {"429", "529", "engine_overloaded", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"}
 )
 """What providers call a rate limit or an overload: Anthropic ("Errors"), OpenAI ("Error codes"), OpenRouter (codes
 are HTTP statuses), vLLM."""
 _FINAL = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached"})
-"""Errors with a rate limit's status that no waiting mends."""
+"""Errors with a rate limit's status that a retry cannot help."""
 
 
 @dataclass(eq=False)
 class Admission:
-    """A request that was let through; its tokens count until a minute has passed."""
+    """A request that was admitted; its tokens count for a minute."""
 
     at: float
     tokens: float
@@ -52,10 +50,10 @@ class _Waiter:
 
 
 class Pacer:
-    """Lets requests through, one provider's for all cases."""
+    """Admits requests, one provider's for all cases."""
 
     def __init__(self, limit: RateLimit, clock: Callable[[], float] = time.monotonic) -> None:
-        """Keep a limit (None: no limit) by a clock of seconds."""
+        """Enforce a limit by a clock of seconds."""
         self._clock = clock
         self._requests = limit.requests_per_minute
         self._tokens = limit.tokens_per_minute
@@ -72,11 +70,11 @@ class Pacer:
         Args:
             case: whose request it is.
             tokens: an estimate of what it will use.
-            while_waiting: is entered only where there is something to wait for.
+            while_waiting: entered only if the request has to wait.
         """
         waiter = _Waiter(tokens)
         self._queues.setdefault(case, deque()).append(waiter)
-        self._let_through()
+        self._admit_due()
         if not waiter.admitted.done():
             try:
                 with while_waiting():
@@ -87,12 +85,12 @@ class Pacer:
         return waiter.admitted.result()
 
     def correct(self, admission: Admission, tokens: float) -> None:
-        """A request's reply has told how many tokens it used."""
+        """Replace a request's estimate by the tokens that it used."""
         admission.tokens = tokens
-        self._let_through()
+        self._admit_due()
 
     def close_for(self, seconds: float) -> None:
-        """The provider has named a time before which nothing should be sent."""
+        """The provider has asked not to send anything for this many seconds."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
 
     def _leave(self, case: str, waiter: _Waiter) -> None:
@@ -102,11 +100,11 @@ class Pacer:
             if not queue:
                 del self._queues[case]
         elif waiter.admitted.done() and not waiter.admitted.cancelled():
-            # it was let through and never sent
+            # it was admitted and never sent
             waiter.admitted.result().tokens = 0
-        self._let_through()
+        self._admit_due()
 
-    def _let_through(self) -> None:
+    def _admit_due(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -114,7 +112,7 @@ class Pacer:
             case, queue = next(iter(self._queues.items()))
             delay = self._delay(queue[0].tokens)
             if delay > 0:
-                self._timer = asyncio.get_running_loop().call_later(delay, self._let_through)
+                self._timer = asyncio.get_running_loop().call_later(delay, self._admit_due)
                 return
             waiter = queue.popleft()
             # the next turn is another case's
@@ -129,9 +127,9 @@ class Pacer:
             waiter.admitted.set_result(admission)
 
     def _delay(self, tokens: float) -> float:
-        """Seconds until a request of so many tokens may pass, as far as is known now."""
+        """Seconds until a request of so many tokens may be sent, as far as is known now."""
         now = self._clock()
-        # a limit below one in a minute is one in a longer time
+        # less than one request per minute is one request in a longer time
         span = max(MINUTE, MINUTE / self._requests) if self._requests else MINUTE
         while self._admitted and self._admitted[0].at + span <= now:
             self._admitted.popleft()
@@ -147,7 +145,7 @@ class Pacer:
     def _delay_for_tokens(self, tokens: float, now: float) -> float:
         """Seconds until enough of the last minute's tokens are a minute old.
 
-        A request that is too big for any minute waits for an empty one.
+        A request that exceeds the limit of a minute alone waits for an empty minute.
         """
         limit = self._tokens or math.inf
         recent = [admission for admission in self._admitted if admission.at + MINUTE > now]
@@ -162,12 +160,12 @@ class Pacer:
 
 
 def is_transient(status: int, body: object) -> bool:
-    """Whether an error is a rate limit or an overload, which a later try may not meet.
+    """Whether an error is a rate limit or an overload, so that a later try may succeed.
 
     Args:
         status: of the reply. 503 is a temporary overload (RFC 9110, 15.6.4), as OpenAI's and DeepSeek's lists of
             errors have it.
-        body: its JSON.
+        body: its JSON; None if it is not JSON.
     """
     kinds = _error_kinds(body)
     if kinds & _FINAL:
@@ -177,16 +175,8 @@ def is_transient(status: int, body: object) -> bool:
     return bool(kinds & _TRANSIENT)
 
 
-def parsed(body: bytes) -> object:
-    """A body's JSON; None where it is none."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _error_kinds(body: object) -> set[str]:
-    """The types and codes that an error in any provider's shape names; a code may be an HTTP status."""
+    """The types and codes in an error of any provider's shape; a code may be an HTTP status."""
     error = body.get("error") or body if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return set()
@@ -198,8 +188,8 @@ def retry_delay(headers: Mapping[str, str], tries: int, now: Callable[[], float]
 
     Args:
         headers: of the reply; `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`.
-        tries: how many there were.
-        now: the time in seconds since the epoch.
+        tries: how many there were so far.
+        now: a clock of seconds since the epoch.
     """
     asked = asked_delay(headers, now)
     delay = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY) if asked is None else asked
@@ -207,7 +197,7 @@ def retry_delay(headers: Mapping[str, str], tries: int, now: Callable[[], float]
 
 
 def asked_delay(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """The seconds that a reply asks to wait, at most `LONGEST_RETRY_AFTER`; None where it names none."""
+    """The seconds that a reply asks to wait, at most `LONGEST_RETRY_AFTER`; None if it does not ask."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         seconds = _number(value)

@@ -1,52 +1,46 @@
-"""One tiny request through a case's socket, as a claw would send it: streamed, and with a tool on offer.
+"""One tiny request through a case's socket, as a claw would send it: streamed, and with a tool.
 
-What becomes of it is counted like any other request of the case. A model that can't be offered tools refuses it,
-as it would refuse every claw.
+It is counted like any other request of the case. A model without tool calling refuses it, as it would refuse every
+claw.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gateway.case_models import API_PATHS, Api
 from gateway.client import UnixConnection
-from gateway.models import Api
 
 _WORDS = "Answer with the one word: ready"
 _TOOL = {"name": "shell", "description": "Runs a command."}
 _PARAMETERS = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 _MOST_TOKENS = 64
-"""Asked for only where the format demands a number: models differ in its name, and refuse another."""
-_PATHS: Mapping[Api, str] = {
-    "chat": "/v1/chat/completions",
-    "responses": "/v1/responses",
-    "messages": "/v1/messages",
-}
+"""Sent only where the format requires it: models differ in its name, and refuse other names."""
 
 
 def ask(socket: Path, api: Api, model: str, seconds: float) -> None:
-    """Send the request and read the reply to its end; the case's counts tell what came of it.
+    """Send the request and read the reply to its end; the case's counts show the result.
 
     Args:
         socket: of the case.
         api: the wire format.
-        model: as claws must send it.
-        seconds: that may pass without a byte.
+        model: its name, as claws must send it.
+        seconds: the longest time without a byte.
     """
     connection = UnixConnection(socket, seconds)
     try:
         connection.request(
             "POST",
-            _PATHS[api],
+            f"/v1{API_PATHS[api]}",
             json.dumps(_body(api, model)).encode(),
             {"Content-Type": "application/json", "anthropic-version": "2023-06-01"},
         )
         connection.getresponse().read()
     except (OSError, http.client.HTTPException):
-        return  # it broke off, which the counts say
+        return  # it broke off, which the counts show
     finally:
         connection.close()
 

@@ -1,16 +1,18 @@
-"""A provider's answer that is no reply: what it means for the case, and how it goes on to the claw."""
+"""A provider's error response: what it means for the case, and what of it is passed on to the claw."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aiohttp import ClientResponse
 from multidict import CIMultiDict
 
-from gateway import headers, pacing, redact
-from gateway.metering.decoding import BrokenEncodingError, decoder_of
-from gateway.models import Ending
+from gateway import pacing, redact
+from gateway.case_models import Ending
+from gateway.headers import for_claw, is_compressed
+from gateway.sse import json_or_none
 
 MAX_BODY = 1024 * 1024
 """The most bytes of an error that are read."""
@@ -19,30 +21,33 @@ MAX_TEXT = 500
 _NO_SUCH_MODEL = re.compile(
     r"not a valid model|model_not_found|\bmodel\b.{0,100}?(not exist|not found)", re.IGNORECASE | re.DOTALL
 )
-"""OpenRouter and DeepSeek say with status 400 that there is no such model; others say it with 404."""
+"""OpenRouter and DeepSeek report an unknown model with status 400; others with 404."""
 
 
 @dataclass(frozen=True)
 class ProviderFault:
-    """An answer with a status that is no success; no key is in it."""
+    """A response whose status is not a success; it holds no key."""
 
     status: int
-    headers: CIMultiDict[str]
+    headers: Mapping[str, str]
     body: bytes
-    """As it goes on to the claw, maybe compressed."""
-    clean: bytes
-    """The same, decoded."""
-    text: str
-    """Its beginning, for the log."""
-    is_transient: bool
-    """Whether it is a rate limit or an overload, which a later try may not meet."""
+
+    @property
+    def text(self) -> str:
+        """Its beginning, for the log."""
+        return f"HTTP {self.status}: " + self.body.decode("utf-8", "replace")[:MAX_TEXT]
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether it is a rate limit or an overload, so that a later try may succeed."""
+        return pacing.is_transient(self.status, json_or_none(self.body))
 
     @property
     def ending(self) -> Ending:
-        """What it is for the case.
+        """How the request ended.
 
-        A refused key and an account without money are the account's; an address that is not there, like a model
-        that is not, is the provider's or the run's. Neither is the claw's, as a malformed request is.
+        A refused key and an account without money are the account's fault; an address or a model that does not
+        exist is the provider's or the run's. Only a malformed request is the claw's fault.
         """
         if self.status in (401, 402, 403):
             return "unauthorized"
@@ -56,34 +61,25 @@ class ProviderFault:
 
 
 async def read_fault(reply: ClientResponse, secrets: tuple[str, ...]) -> ProviderFault:
-    """Read such an answer to its end (raises aiohttp.ClientError where it breaks off).
+    """Read an error response to its end; the body of a compressed one is dropped.
 
     Args:
-        reply: the answer, with its body unread.
-        secrets: what it must not hold.
+        reply: the response, with its body unread.
+        secrets: keys to mask.
+
+    Raises:
+        aiohttp.ClientError: it breaks off.
     """
     body = bytearray()
-    async for chunk in reply.content.iter_any():
-        body += chunk
-        if len(body) > MAX_BODY:
-            break
-    raw = bytes(body[:MAX_BODY])
-    encoding = reply.headers.get("Content-Encoding", "")
-    try:
-        decoded = decoder_of(encoding).feed(raw)
-        is_readable = True
-    except BrokenEncodingError:
-        decoded, is_readable = b"", False
-    clean = redact.mask_bytes(decoded, secrets)
-    shown = headers.for_claw((name, redact.mask(value, secrets)) for name, value in reply.headers.items())
-    if not is_readable or clean != decoded:
-        shown.popall("Content-Encoding", None)
-        raw = clean
-    return ProviderFault(
-        status=reply.status,
-        headers=shown,
-        body=raw,
-        clean=clean,
-        text=f"HTTP {reply.status}: " + clean.decode("utf-8", "replace")[:MAX_TEXT],
-        is_transient=pacing.is_transient(reply.status, pacing.parsed(decoded)),
-    )
+    if not is_compressed(reply.headers):
+        async for chunk in reply.content.iter_any():
+            body += chunk
+            if len(body) > MAX_BODY:
+                break
+    clean = redact.mask_bytes(bytes(body), secrets)[:MAX_BODY]
+    return ProviderFault(reply.status, shown_headers(reply, secrets), clean)
+
+
+def shown_headers(reply: ClientResponse, secrets: tuple[str, ...]) -> CIMultiDict[str]:
+    """The headers of a response for the claw, without keys."""
+    return for_claw((name, redact.mask(value, secrets)) for name, value in reply.headers.items())

@@ -1,8 +1,8 @@
-"""Model providers: who they are, how they are reached, and where their key is. No key is in here, or in its files.
+"""Model providers: how they are reached, and where their keys are. The files that declare them hold no keys.
 
-They are declared in `claw_configs/providers.yaml`, a mapping from a provider's name to a `Provider`'s fields. A
-user's own `providers.local.yaml` beside it is read after it; a provider that it declares replaces the one of the
-same name as a whole.
+They are declared in `claw_configs/providers.yaml`, a mapping from a provider's name to the fields of `Provider`. The
+user's own `providers.local.yaml` beside it is read after it; a provider declared there replaces the one of the same
+name as a whole.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
+from common.errors import ClawbenchError
+from gateway.case_models import Api, Strict
 from gateway.headers import CREDENTIALS
-from gateway.models import Api
 from gateway.transforms import Transforms
 
 LOCAL_SUFFIX = ".local"
-"""`providers.yaml` has its user's own `providers.local.yaml` beside it."""
+"""The user's own file beside `providers.yaml` is `providers.local.yaml`."""
 PLACEHOLDERS = (
     "your",
     "changeme",
@@ -36,27 +37,23 @@ PLACEHOLDERS = (
     "<",
     "$",
 )
-"""What the beginning of a key that nobody has filled in looks like, after a common prefix as `sk-`."""
+"""How a placeholder begins, after a common prefix such as `sk-`."""
 DEFAULT_WINDOW = "default"
-"""The key of `Provider.context_window` that stands for every model that it doesn't name."""
+"""The key of `Provider.context_window` for every model that is not named there."""
 
 
-class ProviderConfigError(ValueError):
-    """A provider is not declared as it must be, or its key can't be used; the message says what to do."""
+class ProviderConfigError(ClawbenchError, ValueError):
+    """A provider's declaration or prices are wrong, or its key cannot be used; the message says what to do."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class RateLimit(_Strict):
-    """What the provider lets an account ask for; kept here, so that no claw meets it. None: no limit."""
+class RateLimit(Strict):
+    """What the provider allows an account; enforced here, so that no claw meets it. None: no limit."""
 
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
 
 
-class Prices(_Strict):
+class Prices(Strict):
     """US dollars per million tokens, of the four classes of `TokenCounts`; None is unknown, never 0."""
 
     input: Decimal | None = Field(default=None, ge=0)
@@ -65,46 +62,46 @@ class Prices(_Strict):
     output: Decimal | None = Field(default=None, ge=0)
 
 
-class Provider(_Strict):
-    """One provider, as it is declared."""
+class Provider(Strict):
+    """One provider, as declared."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    """What stands before the slash in `--model <provider>/<model>`."""
+    """The part before the slash in `--model <provider>/<model>`."""
     base_url: str
-    """What comes before `/chat/completions`, `/responses` and `/messages`."""
+    """The URL before `/chat/completions`, `/responses` and `/messages`."""
     apis: tuple[Api, ...] = Field(default=("chat",), min_length=1)
-    """The wire formats that it answers, best first."""
+    """The wire formats that it speaks, best first."""
     auth: Literal["bearer", "x-api-key"] = "bearer"
     """The header that carries the key."""
     key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable, on the host, that holds the key."""
     key_file: Path | None = None
-    """A file, on the host, that holds the key and nothing else; `~` is the user's home."""
+    """A file, on the host, that holds only the key; `~` is the user's home."""
     headers: dict[str, str] = Field(default_factory=dict)
-    """Sent along with every request; a claw's own headers of these names are not."""
+    """Sent with every request, in place of a claw's own headers of these names."""
     transforms: tuple[str, ...] = ()
-    """The names of the changes that its requests and replies need (`gateway.transforms`), in order."""
+    """The names of the transforms that its requests need (`gateway.transforms`), in order."""
     rate_limit: RateLimit = RateLimit()
     prices: dict[str, Prices] = Field(default_factory=dict)
-    """By model; these win over every table."""
+    """By model; they take precedence over every table."""
     context_window: dict[str, int] = Field(default_factory=dict)
-    """Tokens, by model; `default` is for all others."""
+    """Tokens, by model; `default` is for all other models."""
     price_provider: str | None = None
-    """Its id in genai-prices; None: that of the provider there which has its base URL, if any."""
+    """Its id in genai-prices; None: it is found there by its base URL."""
     timeout: float = Field(default=600.0, gt=0)
     """Seconds without a byte after which it counts as hung."""
     retries: int = Field(default=6, ge=0)
-    """How often a request is sent once more after a rate limit or an overload."""
+    """How often a request is sent again after a rate limit or an overload."""
 
     @field_validator("base_url")
     @classmethod
     def _is_a_base(cls, url: str) -> str:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("not an http(s) address")
+            raise ValueError("not an http(s) URL")
         if parts.query or parts.fragment or "@" in parts.netloc:
-            raise ValueError("an address must hold no query, fragment or credentials")
-        _ = parts.port  # raises ValueError for one that is none
+            raise ValueError("a URL must not hold a query, a fragment or credentials")
+        _ = parts.port  # raises ValueError if it is not a number
         return url.rstrip("/")
 
     @field_validator("transforms")
@@ -120,7 +117,7 @@ class Provider(_Strict):
             if not (name + value).isprintable():
                 raise ValueError("a header is one line of text")
             if name.lower() in CREDENTIALS:
-                raise ValueError(f"the header {name} is not declared here: the key comes from key_env or key_file")
+                raise ValueError(f"the header {name} cannot be declared: the key comes from key_env or key_file")
         return headers
 
     @field_validator("context_window")
@@ -133,22 +130,22 @@ class Provider(_Strict):
     @model_validator(mode="after")
     def _has_one_key(self) -> Self:
         if self.key_env and self.key_file:
-            raise ValueError("key_env and key_file are two places for one key: keep one")
+            raise ValueError("key_env and key_file are both set: keep one")
         return self
 
     def window_of(self, model: str) -> int | None:
-        """The context window of a model, in tokens; None where none is declared."""
+        """The context window of a model, in tokens; None if none is declared."""
         return self.context_window.get(model, self.context_window.get(DEFAULT_WINDOW))
 
 
 def load_providers(path: Path) -> dict[str, Provider]:
-    """Read the declared providers, with the user's own ones beside them.
+    """Read the declared providers, including the user's own.
 
     Args:
         path: of `providers.yaml`.
 
     Raises:
-        ProviderConfigError: a file can't be read, or declares what is no provider; the message has file and field.
+        ProviderConfigError: a file cannot be read or is wrong; the message names the file and the field.
     """
     local = path.with_name(path.stem + LOCAL_SUFFIX + path.suffix)
     declared = _declared(path)
@@ -165,11 +162,11 @@ def _declared(path: Path) -> dict[str, Provider]:
     if content is None:
         return {}
     if not isinstance(content, Mapping):
-        raise ProviderConfigError(f"{path} is no mapping from names to providers")
+        raise ProviderConfigError(f"{path} is not a mapping from names to providers")
     found = {}
     for name, fields in content.items():
         if not isinstance(fields, Mapping):
-            raise ProviderConfigError(f"{path}: {name} is no mapping")
+            raise ProviderConfigError(f"{path}: {name} is not a mapping")
         try:
             found[str(name)] = Provider.model_validate({"name": str(name), **fields})
         except ValidationError as error:
@@ -178,14 +175,14 @@ def _declared(path: Path) -> dict[str, Provider]:
 
 
 def _told(name: str, error: ValidationError) -> str:
-    """The first mistake, without the value: someone may have put a key where its variable's name belongs."""
+    """The first mistake, without the value: it may be a key in place of its variable's name."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join([name, *(str(part) for part in first["loc"])])
     return f"{where}: {first['msg']}"
 
 
 def provider_of(model: str, providers: Mapping[str, Provider]) -> tuple[Provider, str]:
-    """The provider that `--model` names, and its model, whose name may hold slashes.
+    """The provider that `--model` names, and its model, whose name may contain slashes.
 
     Raises:
         ProviderConfigError: no such provider is declared, or no model is named; the message lists the providers.
@@ -193,18 +190,18 @@ def provider_of(model: str, providers: Mapping[str, Provider]) -> tuple[Provider
     name, _, rest = model.partition("/")
     known = ", ".join(sorted(providers)) or "none"
     if name not in providers:
-        raise ProviderConfigError(f"{model!r} names no provider that is declared; known are: {known}")
+        raise ProviderConfigError(f"{model!r} names no declared provider; known are: {known}")
     if not rest or rest != rest.strip():
         raise ProviderConfigError(f"{model!r} names no model of {name}: write {name}/<model>")
     return providers[name], rest
 
 
 def read_key(provider: Provider, environment: Mapping[str, str] = os.environ) -> SecretStr | None:
-    """The provider's key, or None for one that is declared without.
+    """The provider's key; None if it needs none.
 
     Raises:
-        ProviderConfigError: the key is missing, empty, no single word, or was never filled in. Its text is in no
-            message.
+        ProviderConfigError: the key is missing, empty, not a single word, or a placeholder. No message holds its
+            text.
     """
     if provider.key_env:
         place = f"the environment variable {provider.key_env}"
@@ -226,7 +223,7 @@ def read_key(provider: Provider, environment: Mapping[str, str] = os.environ) ->
     if not key:
         raise ProviderConfigError(f"{needed}, which is empty")
     if not key.isascii() or not key.isprintable() or any(char.isspace() for char in key):
-        raise ProviderConfigError(f"{needed}: what is there is no key, as it holds spaces or odd characters")
+        raise ProviderConfigError(f"{needed}: the text there is not a key, as it holds spaces or odd characters")
     if _is_placeholder(key):
         raise ProviderConfigError(f"{needed}, which still holds a placeholder")
     return SecretStr(key)

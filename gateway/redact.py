@@ -1,7 +1,6 @@
-"""No key leaves with a reply: it is found in what the provider sent, wherever a chunk ends, and taken out.
+"""Masks keys in what a provider sent, wherever its bytes are cut.
 
-A plain reply goes on with asterisks in the key's place, as many as it has characters, so that no length changes. A
-compressed one can't be mended so; `KeyFinder` tells that the key is complete before the piece is passed on.
+A key is replaced by as many asterisks, so that no length changes.
 """
 
 from __future__ import annotations
@@ -11,18 +10,12 @@ from base64 import b64encode
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from gateway.metering.decoding import decoder_of
-
 SHORTEST = 4
-"""Characters: what is shorter is no secret, and would tear holes into any text."""
-
-
-class KeyFoundError(ValueError):
-    """A reply that can't be mended holds a key."""
+"""Characters: anything shorter is no secret, and masking it would tear holes into any text."""
 
 
 def forms(secrets: Iterable[str]) -> list[bytes]:
-    """The keys as they may stand in a reply: plain, in JSON, in an address, in Base64. The longest come first."""
+    """The keys as they may occur in a reply: plain, in JSON, in a URL, in Base64. The longest come first."""
     found = set()
     for secret in secrets:
         if len(secret) >= SHORTEST:
@@ -39,22 +32,20 @@ def mask(text: str, secrets: Iterable[str]) -> str:
 
 def mask_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
     """The same for bytes."""
-    for form in forms(secrets):
-        data = data.replace(form, b"*" * len(form))
-    return data
+    return _masked(data, forms(secrets))
 
 
 class KeyMask:
-    """Takes keys out of a stream of bytes. Only an end that may begin a key is held back."""
+    """Masks keys in a stream of bytes. It holds back only an end that may be the beginning of a key."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms = forms(secrets)
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What may go on."""
-        data = self._masked(self._held + data)
-        held = _begun(data, self._forms)
+        """The bytes that may be passed on."""
+        data = _masked(self._held + data, self._forms)
+        held = self._begun(data)
         self._held = data[len(data) - held :]
         return data[: len(data) - held]
 
@@ -63,50 +54,17 @@ class KeyMask:
         held, self._held = self._held, b""
         return held
 
-    def _masked(self, data: bytes) -> bytes:
-        for form in self._forms:
-            data = data.replace(form, b"*" * len(form))
-        return data
+    def _begun(self, data: bytes) -> int:
+        """The length of the longest end of the data with which a key begins."""
+        longest = len(self._forms[0]) - 1 if self._forms else 0
+        for length in range(min(longest, len(data)), 0, -1):
+            end = data[len(data) - length :]
+            if any(form.startswith(end) for form in self._forms):
+                return length
+        return 0
 
 
-class KeyFinder:
-    """Looks for keys in compressed bytes."""
-
-    def __init__(self, secrets: Iterable[str], encoding: str) -> None:
-        """Begin (raises BrokenEncodingError for an encoding that can't be read).
-
-        Args:
-            secrets: the keys.
-            encoding: a Content-Encoding header's value.
-        """
-        self._forms = forms(secrets)
-        self._decoder = decoder_of(encoding)
-        self._end = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """The same bytes, which may go on.
-
-        Raises:
-            KeyFoundError: a key is complete with this piece.
-            BrokenEncodingError: it can't be told what this piece holds.
-        """
-        seen = self._end + self._decoder.feed(data)
-        if any(form in seen for form in self._forms):
-            raise KeyFoundError("the reply, compressed, held the provider's key")
-        held = _begun(seen, self._forms)
-        self._end = seen[len(seen) - held :]
-        return data
-
-    def finish(self) -> bytes:
-        """Nothing is held back."""
-        return b""
-
-
-def _begun(data: bytes, secrets: list[bytes]) -> int:
-    """The length of the longest end of the data that begins a key."""
-    longest = len(secrets[0]) - 1 if secrets else 0
-    for length in range(min(longest, len(data)), 0, -1):
-        end = data[len(data) - length :]
-        if any(secret.startswith(end) for secret in secrets):
-            return length
-    return 0
+def _masked(data: bytes, keys: list[bytes]) -> bytes:
+    for key in keys:
+        data = data.replace(key, b"*" * len(key))
+    return data

@@ -1,31 +1,40 @@
-"""Errors of the gateway's own, in the shape that the claw's client library knows."""
+"""The gateway's own errors, in the shape that the claw's client library expects."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
-from gateway import wire
-from gateway.case import Exchange
-from gateway.models import Api, Ending
+from common.errors import ClawbenchError
+from gateway.case_models import Api, Ending
+from gateway.exchange import Exchange
 
 
-class RefusedError(Exception):
-    """A request that does not go to the provider; the message is for the client."""
+class RefusedError(ClawbenchError):
+    """A request is answered by the gateway itself, with an error; the message is for the claw."""
 
-    def __init__(self, status: int, message: str, *, ending: Ending = "refused", code: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        ending: Ending = "refused",
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.ending: Ending = ending
         self.code = code
+        self.headers = headers
 
     def response(self, exchange: Exchange) -> web.Response:
-        """The answer, noted in the exchange."""
-        exchange.status, exchange.ending = self.status, self.ending
-        exchange.error = str(self)
+        """The answer, which is also noted in the exchange."""
+        exchange.status, exchange.ending, exchange.error = self.status, self.ending, str(self)
         body = error_body(exchange.api, self.status, str(self), self.code)
-        return web.json_response(body, status=self.status)
+        return web.json_response(body, status=self.status, headers=self.headers)
 
 
 _ANTHROPIC = {
@@ -36,19 +45,19 @@ _ANTHROPIC = {
     504: "timeout_error",
 }
 """Anthropic's types of errors, by status (its documentation, "Errors")."""
-_OPENAI = {402: "insufficient_quota", 502: "server_error", 504: "server_error"}
+_OPENAI = {
+    402: "insufficient_quota",
+    429: "requests",
+    500: "server_error",
+    502: "server_error",
+    504: "server_error",
+}
 
 
 def error_body(api: Api | None, status: int, message: str, code: str | None = None) -> dict[str, Any]:
-    """An error as the provider of this wire format would say it."""
+    """An error as the provider of this wire format would write it."""
     if api == "messages":
         kind = _ANTHROPIC.get(status, "api_error" if status >= 500 else "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
-    return wire.error_body(message, _OPENAI.get(status, "invalid_request_error"), code)
-
-
-def models_response(exchange: Exchange, model: str) -> web.Response:
-    """The list of models: the one of the run."""
-    exchange.status, exchange.ending = 200, "ok"
-    told = {"id": model, "object": "model", "created": 0, "owned_by": "clawbench"}
-    return web.json_response({"object": "list", "data": [told]})
+    kind = _OPENAI.get(status, "invalid_request_error")
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}

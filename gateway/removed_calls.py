@@ -1,82 +1,37 @@
-"""A model's call to a tool that the filter removed: the claw answers it as it answers an unknown tool's.
+"""Renames a model's calls of tools that the filter removed, so that the claw answers them as an unknown tool's.
 
-A claw knows the tools that the filter takes out of its requests, and would carry out a call of one. So in a reply
-such a call gets a name that no claw knows, an alias; in later requests the alias is the name again, in the call as
-in what the claw says of it, so that the model reads its own words. An alias holds the name, so nothing needs to be
-remembered between a reply and the next request.
+A claw knows the tools that the filter takes out of its requests, and would run one that is called. So in a reply
+such a call gets a name that no claw knows.
 
 No input or output here. A reply that calls no removed tool passes byte for byte. A call that a model writes into
-its text is text: only calls in the shapes of the three APIs are seen.
+its text is text: only calls in the shapes of the three APIs are recognised.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gateway.events import Event, EventReader, json_or_none
-from gateway.models import Api
+from gateway.case_models import Api
+from gateway.sse import Event, EventReader, json_or_none
 
-_PREFIX = "no_such_tool_"
-_ALIAS = re.compile(_PREFIX + "([a-z2-7]+)_")
-
-
-def alias(name: str) -> str:
-    """What a removed tool's call is named for the claw: nothing that a search for similar names would take for it.
-
-    It has no more than 64 characters, the most that names may have, where the name has at most 31 bytes.
-    """
-    coded = base64.b32encode(name.encode("utf-8", "surrogatepass")).decode().rstrip("=").lower()
-    return f"{_PREFIX}{coded}_"
+UNKNOWN_TOOL = "no_such_tool"
+"""The name of a removed tool's call for the claw: similar to no tool's, as claws may correct a misspelt name."""
 
 
-def restore(request: dict[str, Any]) -> dict[str, Any]:
-    """A request in which every alias is the name again, wherever it is; the same object where there is none.
-
-    Args:
-        request: of any of the APIs, as its JSON; it is not changed.
-    """
-    restored: dict[str, Any] = _restored(request)
-    return restored
-
-
-def _restored(value: Any) -> Any:
-    if isinstance(value, str):
-        text = _ALIAS.sub(_name_of, value) if _PREFIX in value else value
-        return value if text == value else text
-    if isinstance(value, list):
-        items = [_restored(item) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if isinstance(value, dict):
-        pairs = {key: _restored(item) for key, item in value.items()}
-        return pairs if any(pairs[key] is not value[key] for key in value) else value
-    return value
-
-
-def _name_of(found: re.Match[str]) -> str:
-    coded = found[1].upper()
-    try:
-        name = base64.b32decode(coded + "=" * (-len(coded) % 8)).decode("utf-8", "surrogatepass")
-    except ValueError:
-        return found[0]
-    return name if alias(name) == found[0] else found[0]  # else it only looks like one
-
-
-class ReplyFilter:
+class CallRenamer:
     """Renames, in one reply, the calls of removed tools."""
 
     def __init__(self, api: Api, removed: Collection[str], passed: Collection[str] = ()) -> None:
-        """Filter a reply.
+        """Begin a reply.
 
         Args:
-            api: the reply's.
+            api: its wire format.
             removed: the names of the tools that were taken out of the claw's requests. A call counts as one of
-                them also where its name is in other letters, or has dashes for underscores or blanks around it.
-            passed: the names of the tools that reached the model: a call of one, as it is spelt here, passes.
+                them also if its name differs in case, has dashes for underscores, or blanks around it.
+            passed: the names of the tools that reached the model: a call of exactly one of these names passes.
         """
         self._api = api
         self._removed = {_plain(name) for name in removed if name}
@@ -84,18 +39,21 @@ class ReplyFilter:
         self._kind: Literal["json", "events"] | None = None
         self._json = bytearray()
         self._reader = EventReader()
-        self._held: list[Event] = []
-        """Events, in their order, from one on that has the beginning of a name which may be a removed tool's."""
+        self._held: list[_Held] = []
+        """Events in their order, from the first that has the beginning of a name which may be a removed tool's."""
         self._names: dict[tuple[int, int], _Name] = {}
-        """The calls of a stream of chat/completions, by the places of choice and call."""
+        """The calls of a stream of chat/completions, by the indexes of choice and call."""
         self.renamed: dict[str, None] = {}
         """The names of the removed tools that the reply called, as the model spelt them, in its order."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next bytes of the reply's body, which is server-sent events or JSON, not compressed.
+        """Take the next bytes of the reply's body, which is server-sent events or JSON.
 
         Returns:
             what can be passed on by now: of JSON nothing before its end.
+
+        Raises:
+            EventTooLargeError: an event is too large.
         """
         if not self._removed:
             return data
@@ -110,7 +68,7 @@ class ReplyFilter:
         return b"".join(self._of_event(event) for event in self._reader.feed(data))
 
     def finish(self) -> bytes:
-        """What is left to be passed on at the reply's end, also where it broke off."""
+        """What is left to be passed on at the reply's end, even if it broke off."""
         if self._kind == "json":
             return self._of_json(bytes(self._json))
         rest = self._reader.rest()
@@ -123,40 +81,41 @@ class ReplyFilter:
         return json.dumps(content).encode() if self._rename_whole(content) else body
 
     def _of_event(self, event: Event) -> bytes:
-        self._held.append(event)
-        if event.has_data:
-            if self._api == "chat":
-                self._join(event)
-            else:
-                event.is_changed = self._rename_whole(event.content)
+        held = _Held(event, json_or_none(event.data) if event.data else None)
+        self._held.append(held)
+        if self._api == "chat" and event.data:
+            self._join(held)
+        elif event.data:
+            held.is_changed = self._rename_whole(held.content)
         return self._release()
 
     def _rename_whole(self, content: Any) -> bool:
-        """Rename the removed tools' calls in what has whole names; whether there were any."""
-        calls = [call for call in _LOOK[self._api](content) if self._is_removed(call.piece)]
+        """Rename the calls of removed tools in content that has whole names; whether there were any."""
+        found = _calls_of_chat(content) if self._api == "chat" else _calls_of_items(content)
+        calls = [call for call in found if self._is_removed(call.piece)]
         for call in calls:
             self._rename(call.piece, [call])
         return bool(calls)
 
-    # -- streams of chat/completions, where a name may come in pieces, or again and again ----------------
+    # -- streams of chat/completions, where a name may come in pieces, or more than once -----------------
 
-    def _join(self, event: Event) -> None:
-        calls = list(_calls_of_chat(event.content))
+    def _join(self, held: _Held) -> None:
+        calls = list(_calls_of_chat(held.content))
         self._settle_all_but({call.place for call in calls})
         for call in calls:
-            call.event = event
+            call.held = held
             name = self._names.get(call.place)
             if name is None or self._is_of_another(call, name):
                 self._settle(name)
                 name = self._names[call.place] = _Name()
             name.take(call)
-            if name.is_settled:  # said again
+            if name.is_settled:  # repeated
                 self._rename_if_removed(name)
             elif not self._may_be_removed(name.text):
                 name.is_settled = True
 
     def _is_of_another(self, call: _Call, name: _Name) -> bool:
-        """Whether it begins another call than the one at its place, whose end nothing tells."""
+        """Whether it begins a new call at the same indexes: nothing marks the end of the one before."""
         if call.id and name.id and call.id != name.id:
             return True
         if call.piece == name.text or name.text + call.piece in self._passed:
@@ -169,7 +128,7 @@ class ReplyFilter:
                 self._settle(name)
 
     def _settle(self, name: _Name | None) -> None:
-        """No more pieces of the name are to come."""
+        """No more pieces of the name will come."""
         if name is not None and not name.is_settled:
             name.is_settled = True
             self._rename_if_removed(name)
@@ -182,7 +141,7 @@ class ReplyFilter:
     def _release(self) -> bytes:
         if any(not name.is_settled for name in self._names.values()):
             return b""
-        out = b"".join(event.bytes() for event in self._held)
+        out = b"".join(held.bytes() for held in self._held)
         self._held.clear()
         return out
 
@@ -195,12 +154,25 @@ class ReplyFilter:
         return any(name.startswith(_plain(beginning)) for name in self._removed)
 
     def _rename(self, name: str, calls: list[_Call]) -> None:
-        """Put the alias where the name is: whole into the first piece, or into each that says it whole."""
+        """Replace a name, in the first piece and in those that repeat it whole; other pieces become empty."""
         self.renamed[name] = None
         for number, call in enumerate(calls):
-            call.owner["name"] = alias(name) if number == 0 or call.piece == name else ""
-            if call.event is not None:
-                call.event.is_changed = True
+            call.owner["name"] = UNKNOWN_TOOL if number == 0 or call.piece == name else ""
+            if call.held is not None:
+                call.held.is_changed = True
+
+
+@dataclass
+class _Held:
+    """An event that was not passed on yet."""
+
+    event: Event
+    content: Any
+    """The JSON of its data."""
+    is_changed: bool = False
+
+    def bytes(self) -> bytes:
+        return self.event.with_data(json.dumps(self.content)) if self.is_changed else self.event.raw
 
 
 @dataclass
@@ -208,10 +180,10 @@ class _Call:
     """A call, or a part of one, that has a name or a piece of it."""
 
     owner: dict[str, Any]
-    """What has the name, under `name`."""
+    """The object with the key `name`."""
     place: tuple[int, int] = (0, 0)
     id: object = None
-    event: Event | None = None
+    held: _Held | None = None
 
     def __post_init__(self) -> None:
         self.piece: str = self.owner["name"]
@@ -219,12 +191,12 @@ class _Call:
 
 @dataclass
 class _Name:
-    """A call's name, as far as it came."""
+    """A call's name, as far as it has come."""
 
     text: str = ""
     id: object = None
     pieces: list[_Call] = field(default_factory=list)
-    """Those that were not passed on yet."""
+    """The pieces that were not passed on yet."""
     is_settled: bool = False
 
     def take(self, call: _Call) -> None:
@@ -235,56 +207,45 @@ class _Name:
 
 
 def _plain(name: str) -> str:
-    """A name as claws may compare it."""
+    """A name in the form in which claws may compare it."""
     return name.strip().casefold().replace("-", "_").replace(" ", "_")
 
 
 def _calls_of_chat(content: Any) -> Iterator[_Call]:
-    for at, choice in enumerate(_dicts(content, "choices")):
-        for said in _those(choice.get("message"), choice.get("delta")):
-            for number, call in enumerate(_dicts(said, "tool_calls")):
+    for at, choice in enumerate(_objects_in(content, "choices")):
+        for said in _objects(choice.get("message"), choice.get("delta")):
+            for number, call in enumerate(_objects_in(said, "tool_calls")):
                 place = (_index(choice, at), _index(call, number))
                 for owner in _named(call.get("function"), call.get("custom")):
                     yield _Call(owner, place, call.get("id"))
-            for owner in _named(said.get("function_call")):  # the old way, of which there is one at most
+            for owner in _named(said.get("function_call")):  # the older API, with one call at most
                 yield _Call(owner, (_index(choice, at), -1))
 
 
-def _calls_of_responses(content: Any) -> Iterator[_Call]:
-    for event in _those(content):
-        outputs = [item for whole in _those(event, event.get("response")) for item in _dicts(whole, "output")]
-        items = [*outputs, *_those(event.get("item"))]
-        calls = [item for item in items if item.get("type") in ("function_call", "custom_tool_call")]
-        if event.get("type") == "response.function_call_arguments.done":
-            calls.append(event)
-        yield from map(_Call, _named(*calls))
+_CALL_TYPES = frozenset({"function_call", "custom_tool_call", "response.function_call_arguments.done", "tool_use"})
+_CALL_HOLDERS = ("response", "output", "item", "message", "content", "content_block")
 
 
-def _calls_of_messages(content: Any) -> Iterator[_Call]:
-    for event in _those(content):
-        said = [block for whole in _those(event, event.get("message")) for block in _dicts(whole, "content")]
-        blocks = [*said, *_those(event.get("content_block"))]
-        yield from map(_Call, _named(*(block for block in blocks if block.get("type") == "tool_use")))
+def _calls_of_items(content: Any) -> Iterator[_Call]:
+    """The calls in an event or a body of responses or messages."""
+    for item in _objects(*content if isinstance(content, list) else [content]):
+        if item.get("type") in _CALL_TYPES:
+            yield from map(_Call, _named(item))
+        for holder in _CALL_HOLDERS:
+            yield from _calls_of_items(item.get(holder))
 
 
-_LOOK: dict[Api, Callable[[Any], Iterator[_Call]]] = {
-    "chat": _calls_of_chat,
-    "responses": _calls_of_responses,
-    "messages": _calls_of_messages,
-}
-
-
-def _those(*values: Any) -> list[dict[str, Any]]:
+def _objects(*values: Any) -> list[dict[str, Any]]:
     return [value for value in values if isinstance(value, dict)]
 
 
-def _dicts(owner: Any, key: str) -> list[dict[str, Any]]:
+def _objects_in(owner: Any, key: str) -> list[dict[str, Any]]:
     values = owner.get(key) if isinstance(owner, dict) else None
-    return _those(*values) if isinstance(values, list) else []
+    return _objects(*values) if isinstance(values, list) else []
 
 
 def _named(*owners: Any) -> list[dict[str, Any]]:
-    return [owner for owner in _those(*owners) if isinstance(owner.get("name"), str) and owner["name"]]
+    return [owner for owner in _objects(*owners) if isinstance(owner.get("name"), str) and owner["name"]]
 
 
 def _index(owner: dict[str, Any], otherwise: int) -> int:

@@ -1,53 +1,22 @@
 """The scripted model: it answers from the conversation alone, so that a repeated request gets the same answer.
 
-Each behaviour gives shell commands step by step and a final text at the end. The step is read from the ids of
-our own tool calls in the conversation, wherever the claw keeps them; a claw that drops the ids has its
-assistant messages counted instead.
+Each behaviour gives shell commands step by step and a final text. The step is read from the ids of the model's own
+tool calls in the conversation; if a claw drops the ids, its assistant messages are counted instead.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from gateway.behaviours import edits, faults, probes
 from gateway.behaviours.base import Behaviour, Fault, Job, Pace
-from gateway.models import CaseSpec
+from gateway.behaviours.behaviour_table import parse_model
+from gateway.case_models import CaseSpec
+from gateway.chat_wire import ChatRequest, FunctionSpec, Reply, ToolCall
 from gateway.tools import find_shell_tool, required_arguments
-from gateway.wire import ChatRequest, FunctionSpec, Reply, ToolCall
-
-PREFIX = "scripted:"
-
-BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
-    {
-        "oracle": edits.oracle,
-        "noop": edits.noop,
-        "wrong": edits.wrong,
-        "partial": edits.partial,
-        "chatty": edits.chatty,
-        "slow": edits.slow,
-        "hang": faults.hang,
-        "broken": faults.broken,
-        "unauthorized": faults.unauthorized,
-        "limited": faults.limited,
-        "dropped": faults.dropped,
-        "empty": faults.empty,
-        "garbage": faults.garbage,
-        "loop": faults.loop,
-        "commands": faults.commands,
-        "stray": faults.stray,
-        "stall": faults.stall,
-        "flaky": faults.flaky,
-        "git": probes.git,
-        "escape": probes.escape,
-        "tamper": probes.tamper,
-    }
-)
-"""What a model named `scripted:<name>` does; each has a line for help texts in `about`."""
 
 SIDE_REPLY = "Fix of the reported issue."
 NO_SHELL = "No shell tool was offered to me. I cannot look at the repository, so I changed nothing."
@@ -55,22 +24,9 @@ NO_SHELL = "No shell tool was offered to me. I cannot look at the repository, so
 NOBODYS = FunctionSpec(name="quuxify")
 """A tool that no claw has."""
 UNOFFERED = FunctionSpec(name="web_search")
-"""A tool that is called where the filter took out none: claws have it, and have it turned off."""
+"""A tool that is called if the filter removed none: claws have it, but turned off."""
 
 _OUR_CALL = re.compile(r"call_cb(\d{4})x[0-9a-f]{12}")
-
-
-def parse_model(model: str) -> Behaviour:
-    """The behaviour that a model's name stands for.
-
-    Raises:
-        ValueError: it is not a scripted model that is known; the message lists those that are.
-    """
-    name = model.removeprefix(PREFIX)
-    if not model.startswith(PREFIX) or name not in BEHAVIOURS:
-        known = ", ".join(PREFIX + known for known in BEHAVIOURS)
-        raise ValueError(f"unknown model {model!r}; known are {known}")
-    return BEHAVIOURS[name]
 
 
 @dataclass(frozen=True)
@@ -82,22 +38,22 @@ class ScriptedModel:
 
     @classmethod
     def of(cls, spec: CaseSpec) -> ScriptedModel:
-        """The model that a case asks for (raises ValueError for an unknown one)."""
+        """A case's model (raises ValueError for an unknown one)."""
         job = Job(spec.case_id, spec.workdir, spec.gold_patch, spec.commands)
         return cls(job, parse_model(spec.model))
 
     @property
     def pace(self) -> Pace:
-        """How fast the replies are to be sent."""
+        """How fast the replies are sent."""
         return self.behaviour.pace
 
     def answer(self, request: ChatRequest, failed: int = 0, removed: Sequence[FunctionSpec] = ()) -> Reply | Fault:
-        """The reply to a request; a request without tools is a side request and advances nothing.
+        """The reply to a request; a request without tools is a side request and does not advance the steps.
 
         Args:
             request: of the claw.
-            failed: how many requests of the case got no proper reply before.
-            removed: the functions that the filter took out of it.
+            failed: how many earlier requests of the case failed on purpose.
+            removed: the functions that the filter removed from it.
         """
         behaviour = self.behaviour
         if behaviour.fault and not behaviour.works_first and failed != behaviour.faults:
@@ -124,14 +80,14 @@ class ScriptedModel:
 
 
 def steps_done(messages: Sequence[dict[str, Any]]) -> int:
-    """How many of our tool calls the conversation has answered."""
+    """How many of the model's tool calls the conversation has answered."""
     ours = [json.dumps(message) for message in messages if message.get("role") == "assistant"]
     numbers = [int(number) for text in ours for number in _OUR_CALL.findall(text)]
     return max(numbers) + 1 if numbers else len(ours)
 
 
 def tool_results(messages: Sequence[dict[str, Any]]) -> str:
-    """All that came back since the model first spoke: some claws send tool results as user messages."""
+    """All messages to the model since it first spoke: some claws send tool results as user messages."""
     roles = [message.get("role") for message in messages]
     if "assistant" not in roles:
         return ""

@@ -1,9 +1,9 @@
-"""The gateway's process: `python -m gateway.server FOLDER`, started by `gateway.client.Gateway` alone.
+"""The gateway's process: `python -m gateway.server FOLDER`, started only by `gateway.client.Gateway`.
 
-It listens on Unix sockets only: `FOLDER/control/s` for the suite, `FOLDER/<n>/s` for each case, every socket
-alone in a folder that nobody else can enter. Its standard input is a pipe that the controller holds: the first
-line of it is what the process is told (`gateway.config`), the provider's key included; when it ends, the process
-does: however the controller dies, the gateway ends too, and takes its folder along.
+It listens on Unix sockets only: `FOLDER/control/s` for the suite, `FOLDER/<n>/s` for each case, each socket alone
+in a folder that nobody else can enter. Its standard input is a pipe from the controller. The first line is its
+configuration (`gateway.config`), with the provider's key. When the pipe ends, the process removes its folder and
+ends: it cannot outlive the controller.
 """
 
 from __future__ import annotations
@@ -15,86 +15,76 @@ import shutil
 import signal
 import sys
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 from aiohttp import web
-from pydantic import ValidationError
 
-from gateway import scripted
-from gateway.case import Case
-from gateway.chat import ChatHandler
+from gateway.behaviours.behaviour_table import PREFIX
+from gateway.case_handler import CaseHandler
+from gateway.case_models import CaseSpec
 from gateway.config import GatewayConfig
 from gateway.forwarding import DRAIN_SECONDS
-from gateway.models import CaseSpec
+from gateway.open_case import Case
+from gateway.provider_client import ProviderClient
 from gateway.relay import RelayHandler
 from gateway.replay import ReplayHandler
-from gateway.tally import RunTally
-from gateway.upstream import Line
+from gateway.scripted_handler import ScriptedHandler
 
 SOCKET = "s"
-_UNHEARD = "n"
-"""A socket's name until somebody listens: one that is there and refuses is taken for a dead process's."""
+_NOT_LISTENING = "n"
+"""A socket's name until the process listens: a socket that refuses connections is taken for a dead process's."""
 CONTROL = "control"
 CLOSING_SECONDS = 0.1
-"""How long a request under way may still take when its case is closed."""
+"""How long a request in progress may still take when its case is closed."""
 ENDING_SECONDS = 3.0
-"""How long replies whose claws have left are read on when the process ends."""
+"""How long replies whose claws have left are still read when the process ends."""
 REPLAY = "replay:"
-
-Handler = ChatHandler | ReplayHandler | RelayHandler
 
 
 @dataclass(eq=False)
 class _Served:
-    case: Case
-    handler: Handler
+    handler: CaseHandler
     runner: web.AppRunner
     folder: Path
 
+    def counts(self) -> web.Response:
+        return web.Response(text=self.handler.case.counts().model_dump_json(), content_type="application/json")
 
-def runner_of(app: web.Application) -> web.AppRunner:
-    """What serves an application of the gateway's, whatever the door: a request's bytes go on as they came."""
-    return web.AppRunner(
+
+async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
+    folder.mkdir(mode=0o700)
+    runner = web.AppRunner(
         app,
         access_log=None,
         handler_cancellation=True,
         shutdown_timeout=CLOSING_SECONDS,
         auto_decompress=False,
     )
-
-
-async def _serve(app: web.Application, folder: Path) -> web.AppRunner:
-    folder.mkdir(mode=0o700)
-    runner = runner_of(app)
     await runner.setup()
-    await web.UnixSite(runner, folder / _UNHEARD).start()
-    (folder / _UNHEARD).rename(folder / SOCKET)
+    await web.UnixSite(runner, folder / _NOT_LISTENING).start()
+    (folder / _NOT_LISTENING).rename(folder / SOCKET)
     return runner
 
 
 class Cases:
     """All open cases, and the control endpoints that open and close them."""
 
-    def __init__(self, folder: Path, line: Line | None) -> None:
+    def __init__(self, folder: Path, client: ProviderClient | None) -> None:
         """Serve nothing yet.
 
         Args:
             folder: gets the cases' folders.
-            line: to the provider; None: only scripted and replayed models are served.
+            client: of the provider; None: only scripted and replayed models are served.
         """
         self._folder = folder
-        self._line = line
+        self._client = client
         self._numbers = itertools.count()
         self._open: dict[str, _Served] = {}
-        self._closing: list[_Served] = []
-        self._closed = RunTally()
 
     def application(self) -> web.Application:
         """The control socket's web application."""
         app = web.Application(client_max_size=256 * 1024 * 1024)
-        app.router.add_get("/alive", self._alive)
-        app.router.add_get("/totals", self._totals)
+        app.router.add_get("/limit", self._limit)
         app.router.add_post("/open", self._open_case)
         app.router.add_post("/counts", self._counts)
         app.router.add_post("/close", self._close_case)
@@ -104,52 +94,41 @@ class Cases:
         """Close every case that is still open."""
         await asyncio.gather(*(self._close(case_id, ENDING_SECONDS) for case_id in list(self._open)))
 
-    async def _alive(self, _http: web.Request) -> web.Response:
-        return web.json_response({"alive": True})
-
-    async def _totals(self, _http: web.Request) -> web.Response:
-        spending = self._line.spending if self._line else None
-        totals = self._closed.totals(
-            (served.case.counts() for served in (*self._open.values(), *self._closing)),
-            spending.spent if spending else Decimal(0),
-            budget_reached=bool(spending and spending.budget_reached),
-        )
-        return web.Response(text=totals.model_dump_json(), content_type="application/json")
+    async def _limit(self, _http: web.Request) -> web.Response:
+        return web.json_response(bool(self._client and self._client.spending.cost_limit_reached))
 
     async def _open_case(self, http: web.Request) -> web.Response:
         try:
             spec = CaseSpec.model_validate_json(await http.read())
-            case, handler = self._set_up(spec)
-        except (ValidationError, ValueError, OSError) as error:
+            handler = self._handler(spec)
+        except (ValueError, OSError) as error:
             return web.Response(status=400, text=str(error))
         await self._close(spec.case_id, DRAIN_SECONDS)
         folder = self._folder / str(next(self._numbers))
         runner = await _serve(handler.application(), folder)
         before = self._open.get(spec.case_id)
-        self._open[spec.case_id] = _Served(case, handler, runner, folder)
+        self._open[spec.case_id] = _Served(handler, runner, folder)
         if before:
             await self._end(before, DRAIN_SECONDS)
         return web.json_response({"socket": str(folder / SOCKET)})
 
-    def _set_up(self, spec: CaseSpec) -> tuple[Case, Handler]:
-        """A case and who answers its requests (raises ValueError, OSError)."""
+    def _handler(self, spec: CaseSpec) -> CaseHandler:
+        """The handler of a case's requests (raises ValueError, OSError)."""
         if spec.model.startswith(REPLAY):
-            case = Case(spec)
-            return case, ReplayHandler(case)
-        if self._line and spec.model == self._line.upstream.full_name:
-            case = Case(spec, self._line.upstream.secrets)
-            return case, RelayHandler(case, self._line)
-        if self._line and not spec.model.startswith(scripted.PREFIX):
-            raise ValueError(f"the run's model is {self._line.upstream.full_name}, not {spec.model}")
-        case = Case(spec)
-        return case, ChatHandler(case)
+            return ReplayHandler(Case(spec))
+        if self._client and spec.model == self._client.upstream.full_name:
+            return RelayHandler(Case(spec, self._client.upstream.secrets), self._client)
+        if self._client and not spec.model.startswith(PREFIX):
+            raise ValueError(f"the run's model is {self._client.upstream.full_name}, not {spec.model}")
+        return ScriptedHandler(Case(spec))
 
     async def _counts(self, http: web.Request) -> web.Response:
         served = self._open.get(await http.text())
-        return _counts_response(served)
+        return served.counts() if served else _not_open()
 
     async def _close_case(self, http: web.Request) -> web.Response:
-        return _counts_response(await self._close(await http.text(), DRAIN_SECONDS))
+        served = await self._close(await http.text(), DRAIN_SECONDS)
+        return served.counts() if served else _not_open()
 
     async def _close(self, case_id: str, seconds: float) -> _Served | None:
         served = self._open.pop(case_id, None)
@@ -158,20 +137,15 @@ class Cases:
         return served
 
     async def _end(self, served: _Served, seconds: float) -> None:
-        """Stop serving; what the provider was asked for may take that many seconds to tell its usage."""
-        self._closing.append(served)
+        """Stop serving; replies in progress get that many seconds to tell their usage."""
         await served.runner.cleanup()
         if isinstance(served.handler, RelayHandler):
             await served.handler.close(seconds)
-        self._closing.remove(served)
-        self._closed.add(served.case.counts())
         await asyncio.to_thread(shutil.rmtree, served.folder)
 
 
-def _counts_response(served: _Served | None) -> web.Response:
-    if served is None:
-        return web.Response(status=404, text="no such case is open")
-    return web.Response(text=served.case.counts().model_dump_json(), content_type="application/json")
+def _not_open() -> web.Response:
+    return web.Response(status=404, text="no such case is open")
 
 
 def _watch_for_the_end(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
@@ -191,29 +165,23 @@ def _watch_for_the_end(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
 
 
 async def serve(folder: Path, config: GatewayConfig) -> None:
-    """Serve until told to end, then leave no socket and no folder behind."""
+    """Serve until told to end, then remove all sockets and folders."""
     end = _watch_for_the_end(asyncio.get_running_loop())
-    line = Line(config.upstream, config) if config.upstream else None
-    cases = Cases(folder, line)
+    client = ProviderClient(config.upstream, config) if config.upstream else None
+    cases = Cases(folder, client)
     try:
         control = await _serve(cases.application(), folder / CONTROL)
         await end.wait()
         await cases.close()
         await control.cleanup()
-        if line:
-            await line.close()
+        if client:
+            await client.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _told() -> GatewayConfig | None:
-    """The first line of standard input; None where it ended before: nobody wants this process any more."""
-    first = sys.stdin.buffer.readline()
-    return GatewayConfig.model_validate_json(first) if first.endswith(b"\n") else None
-
-
 if __name__ == "__main__":
     os.umask(0o077)
-    told = _told()
-    if told:
-        asyncio.run(serve(Path(sys.argv[1]), told))
+    line = sys.stdin.buffer.readline()
+    if line.endswith(b"\n"):  # otherwise the parent has exited
+        asyncio.run(serve(Path(sys.argv[1]), GatewayConfig.model_validate_json(line)))

@@ -1,134 +1,92 @@
-"""Sums over a case's requests, and over a run's cases. What is over is kept as sums alone: memory stays flat."""
+"""Sums over a case's requests. Finished requests are kept as sums only, so memory stays flat."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from copy import deepcopy
-from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TypeVar
 
-from gateway.metering.usage import UNKNOWN
-from gateway.models import ENDINGS, CaseCounts, Cost, Ending, RunTotals, TokenCounts
+from gateway.case_models import ENDINGS, CaseCounts, Cost, Ending, TokenCounts
+from gateway.exchange import Exchange, logged
+from gateway.metering.reply_usage import UNKNOWN
 
-if TYPE_CHECKING:
-    from gateway.case import Exchange
-
-
-class TokenSum:
-    """Adds up token counts of which some may be unknown: the sum of what is known, None where nothing was."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-        self._unknown: set[str] = set()
-
-    def add(self, counts: TokenCounts) -> None:
-        """Add one reply's, or one case's."""
-        for name in TokenCounts.model_fields:
-            value = getattr(counts, name)
-            if value is None:
-                self._unknown.add(name)
-            else:
-                self._known[name] = self._known.get(name, 0) + value
-
-    def total(self) -> TokenCounts:
-        """The sum; with nothing added it is that of no tokens at all."""
-        if not self._known and not self._unknown:
-            return TokenCounts(reasoning=0)
-        nothing_known: dict[str, int | None] = dict.fromkeys(self._unknown)
-        return TokenCounts(**(nothing_known | self._known))
+Sum = TypeVar("Sum", TokenCounts, Cost)
 
 
-class CostSum:
-    """Adds up costs, each of which may be unknown."""
-
-    def __init__(self) -> None:
-        self._priced: Decimal | None = None
-        self._told: Decimal | None = None
-        self._held: Decimal | None = None
-        self._unpriced = 0
-
-    def add(self, cost: Cost) -> None:
-        """Add one reply's, or one case's."""
-        self._priced = _plus(self._priced, cost.priced)
-        self._told = _plus(self._told, cost.told)
-        self._held = _plus(self._held, cost.held)
-        self._unpriced += cost.unpriced
-
-    def total(self) -> Cost:
-        """The sum of what is known."""
-        return Cost(priced=self._priced, told=self._told, unpriced=self._unpriced, held=self._held)
-
-
-def _plus(one: Decimal | None, other: Decimal | None) -> Decimal | None:
-    return other if one is None else one if other is None else one + other
+def plus(one: Sum | None, other: Sum) -> Sum:
+    """The sum, field by field: of what is known, and None where neither is known."""
+    if one is None:
+        return other
+    sums = {}
+    for name in type(other).model_fields:
+        known = [value for value in (getattr(one, name), getattr(other, name)) if value is not None]
+        sums[name] = sum(known) if known else None
+    return type(other).model_validate(sums)
 
 
 class Tally:
-    """What a case's requests add up to."""
+    """The sums of one case."""
 
     def __init__(self) -> None:
         self._requests = self._turns = self._unknown_usage = self._retries = 0
         self._upstream_seconds = 0.0
-        self._tokens, self._cost = TokenSum(), CostSum()
+        self._tokens: TokenCounts | None = None
+        self._cost: Cost | None = None
         self._endings: Counter[Ending] = Counter()
         self._stop_reasons: Counter[str] = Counter()
         self._last: tuple[int, Ending, str] | None = None
-        self._last_told: tuple[int, Ending, str] | None = None
+        self._last_not_refused: tuple[int, Ending, str] | None = None
         self._passed: set[str] = set()
         self.removed: set[str] = set()
         """The names of tools that were offered and did not reach the model."""
         self._models: set[str] = set()
 
     def add(self, exchange: Exchange) -> None:
-        """Add a request, whose state is final or taken as it is at this moment."""
+        """Add a request, finished or as it is at this moment."""
         if not exchange.counted:
             return
         self._requests += 1
         self._retries += max(0, exchange.tries - 1)
         self._passed.update(exchange.tools)
-        self.removed.update(tool for tool in exchange.offered if tool not in exchange.tools)
+        self.removed |= exchange.removed
         if exchange.model:
             self._models.add(exchange.model)
         if exchange.ending:
-            self._add_ending((exchange.number, exchange.ending, exchange.error or ""))
+            self._endings[exchange.ending] += 1
+            ended = (exchange.number, exchange.ending, exchange.error or "")
+            self._last = max(self._last or ended, ended)
+            # a request refused here says nothing about the provider, and must not hide what it did before
+            if exchange.ending != "refused":
+                self._last_not_refused = max(self._last_not_refused or ended, ended)
         if exchange.replied:
-            self._add_reply(exchange)
+            self._turns += exchange.ending in ("ok", "empty")
+            self._upstream_seconds += exchange.upstream_seconds or 0.0
+            self._tokens = plus(self._tokens, exchange.tokens or UNKNOWN)
+            self._cost = plus(self._cost, exchange.cost or Cost(unpriced=1))
+            self._unknown_usage += exchange.tokens is None
+            if exchange.finish_reason:
+                self._stop_reasons[exchange.finish_reason] += 1
 
-    def _add_ending(self, ended: tuple[int, Ending, str]) -> None:
-        self._endings[ended[1]] += 1
-        self._last = max(self._last or ended, ended)
-        # what was refused here says nothing of the provider, and must not hide what it did before
-        if ended[1] != "refused":
-            self._last_told = max(self._last_told or ended, ended)
-
-    def _add_reply(self, exchange: Exchange) -> None:
-        self._turns += exchange.ending in ("ok", "empty")
-        self._upstream_seconds += exchange.upstream_seconds or 0.0
-        self._cost.add(exchange.cost)
-        if exchange.finish_reason:
-            self._stop_reasons[exchange.finish_reason] += 1
-        self._tokens.add(exchange.usage or UNKNOWN)
-        self._unknown_usage += exchange.usage is None
-
-    def counts(self, under_way: Iterable[Exchange], waited: float) -> CaseCounts:
-        """The sums, with the requests that are under way as they stand.
+    def counts(self, in_progress: Iterable[Exchange], waited: float) -> CaseCounts:
+        """The sums, including the requests in progress as they are now.
 
         Args:
-            under_way: requests that were begun and not added yet.
+            in_progress: requests that have begun and were not added yet.
             waited: seconds in which any of the case's requests was held back.
         """
         now = deepcopy(self)
-        for exchange in under_way:
+        for exchange in in_progress:
             now.add(exchange)
         return now._counts(waited)
 
     def _counts(self, waited: float) -> CaseCounts:
-        last = self._last_told or self._last
+        last = self._last_not_refused or self._last
         return CaseCounts(
             requests=self._requests,
             turns=self._turns,
-            tokens=self._tokens.total(),
+            tokens=self._tokens or TokenCounts(reasoning=0),
             endings={ending: self._endings[ending] for ending in ENDINGS},
             last_ending=last[1] if last else None,
             last_error=last[2] if last else "",
@@ -136,7 +94,7 @@ class Tally:
             removed_tools=sorted(self.removed),
             models=sorted(self._models),
             unknown_usage=self._unknown_usage,
-            cost=self._cost.total(),
+            cost=self._cost or Cost(),
             stop_reasons=dict(sorted(self._stop_reasons.items())),
             waited=round(waited, 3),
             retries=self._retries,
@@ -144,39 +102,13 @@ class Tally:
         )
 
 
-class RunTally:
-    """What a run's cases add up to."""
+def counts_of(log: Path) -> CaseCounts:
+    """What a case's request log adds up to, for a case whose gateway is gone (raises OSError).
 
-    def __init__(self) -> None:
-        self._cases = self._requests = self._turns = self._unknown_usage = self._retries = 0
-        self._waited = 0.0
-        self._tokens, self._cost = TokenSum(), CostSum()
-
-    def add(self, counts: CaseCounts) -> None:
-        """Add a case."""
-        self._cases += 1
-        self._requests += counts.requests
-        self._turns += counts.turns
-        self._unknown_usage += counts.unknown_usage
-        self._retries += counts.retries
-        self._waited += counts.waited
-        self._tokens.add(counts.tokens)
-        self._cost.add(counts.cost)
-
-    def totals(self, under_way: Iterable[CaseCounts], spent: Decimal, *, budget_reached: bool) -> RunTotals:
-        """The sums, with the cases that are open as they stand."""
-        now = deepcopy(self)
-        for counts in under_way:
-            now.add(counts)
-        return RunTotals(
-            cases=now._cases,
-            requests=now._requests,
-            turns=now._turns,
-            tokens=now._tokens.total(),
-            unknown_usage=now._unknown_usage,
-            cost=now._cost.total(),
-            waited=round(now._waited, 3),
-            retries=now._retries,
-            spent=spent,
-            budget_reached=budget_reached,
-        )
+    Waiting times of requests that were held back at the same time are added up here.
+    """
+    tally, waited = Tally(), 0.0
+    for exchange in logged(log):
+        tally.add(exchange)
+        waited += exchange.waited
+    return tally.counts((), waited)

@@ -1,6 +1,6 @@
-"""Counting tokens like a provider does: the same request always costs the same, and prefixes are cached.
+"""Counts tokens as a provider does: the same request always costs the same, and prefixes are cached.
 
-A token is four bytes of UTF-8, the usual rule of thumb; no tokenizer is needed, as nobody is billed by this.
+A token is four bytes of UTF-8, the usual rule of thumb; nobody is billed by this, so no tokenizer is needed.
 """
 
 from __future__ import annotations
@@ -8,39 +8,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 BYTES_PER_TOKEN = 4
 
 
-@dataclass(frozen=True)
-class Usage:
-    """The tokens of one reply."""
-
-    prompt: int
-    """All of the prompt, the cached part included."""
-    cached: int
-    completion: int
-
-
 def count(text: str) -> int:
-    """How many tokens the text is: a quarter of its UTF-8 length, rounded up."""
-    # A JSON string may hold half a surrogate pair, which is no reason to fail.
+    """A text's number of tokens: a quarter of its UTF-8 length, rounded up."""
+    # a JSON string may hold half a surrogate pair
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
 class PromptCache:
     """The prompts that one case has sent: what a provider would find in its cache.
 
-    As with providers, tools come before messages: other tools are another prefix.
+    As with providers, tools come before messages, so other tools make another prefix.
     """
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
 
     def measure(self, tools: object, messages: Sequence[dict[str, Any]]) -> tuple[int, int]:
-        """Count a prompt and remember it: (all its tokens, those of its longest prefix seen before)."""
+        """Count a prompt and remember it; all its tokens, and those of its longest prefix that was seen before."""
         total = cached = 0
         prefix = b""
         for unit in _units(tools, messages):

@@ -1,8 +1,7 @@
-"""The tool filter: of the tools that a claw offers in a request, the declared ones reach the model.
+"""The tool filter: of the tools that a claw offers in a request, only the declared ones reach the model.
 
-It works on a request's JSON as it came, so that what is passed on is the claw's own request but for the tools.
-A claw knows its other tools all the same. A model that is not told of them has no reason to call them; what
-becomes of a call that it makes nevertheless is in `gateway.removed_calls`.
+Apart from the tools, the request stays as the claw sent it. The claw still has its other tools. A model that does
+not know of them has no reason to call them; `gateway.removed_calls` handles the calls that it makes nevertheless.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ _LISTS = {
     "functions": ("function_call",),
     "mcp_servers": (),
 }
-"""Where a request offers tools, with the keys that may not stand without the list: all wire formats' way, the old
-one of chat/completions, and tools that Anthropic's own servers would call."""
+"""The keys under which a request offers tools, each with the keys that are invalid without it: that of all wire
+formats, the older one of chat/completions, and tools that Anthropic's own servers would call."""
 
 
 @dataclass(frozen=True)
 class Filtered:
-    """A request as it is passed on, and what became of its tools."""
+    """A request as it is passed on, and its tools before and after."""
 
     request: Mapping[str, Any]
     offered: tuple[str, ...]
@@ -37,13 +36,13 @@ class Filtered:
 
 
 def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) -> Filtered:
-    """Take the tools out of a request that may not reach the model.
+    """Remove the tools from a request that may not reach the model.
 
-    A list that is emptied is left out, with what may not stand without it. A choice that names a removed tool
-    becomes "auto". A request that offers nothing but allowed tools is passed on as it is.
+    A list that becomes empty is left out, with the keys that are invalid without it. A choice that names a removed
+    tool becomes "auto". A request that offers only allowed tools is passed on as it is.
 
     Args:
-        request: of chat/completions, responses or messages, as far as possible well-formed; it is not changed.
+        request: of chat/completions, responses or messages, possibly malformed; it is not changed.
         allowed: the names that pass; None: all.
     """
     passed_on = dict(request)
@@ -69,7 +68,7 @@ def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) ->
 
 
 def tool_name(tool: object) -> str:
-    """The name of a tool in any of its shapes; a provider's own tools (`web_search`) are named by their type."""
+    """The name of a tool in any shape; a provider's own tools (`web_search`) are named by their type."""
     if not isinstance(tool, Mapping):
         return ""
     kind = tool.get("type", "function")
@@ -80,10 +79,10 @@ def tool_name(tool: object) -> str:
 
 
 def _choice(choice: object, gone: Collection[str]) -> object:
-    """A `tool_choice` or `function_call` that names none of the tools that are gone."""
+    """A `tool_choice` or `function_call` that names none of the removed tools."""
     kind = choice.get("type") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or kind in ("auto", "any", "none"):
-        return choice  # a word, which is an object in messages
+        return choice  # a word, or in messages an object for one
     if kind == "allowed_tools":
         return _choice_of_some(choice, gone)
     if tool_name(choice) not in gone:
@@ -94,7 +93,7 @@ def _choice(choice: object, gone: Collection[str]) -> object:
 
 
 def _choice_of_some(choice: Mapping[str, Any], gone: Collection[str]) -> object:
-    """A choice of several tools, which are nested in chat/completions and flat in responses."""
+    """A choice among several tools: nested in chat/completions, flat in responses."""
     inner = choice.get("allowed_tools")
     of_some = inner if isinstance(inner, Mapping) else choice
     if not isinstance(of_some.get("tools"), list):

@@ -1,6 +1,6 @@
-"""Finding, among the tools that a claw offers, the one that runs shell commands, and filling in its arguments.
+"""Finds the tool that runs shell commands among those that a claw offers, and fills in its arguments.
 
-Claws name it `exec`, `terminal`, `shell`, `bash`, `code_run`, …; a tool of another name is known by a string
+Claws name it `exec`, `terminal`, `shell`, `bash`, `code_run`, …; a tool with another name is recognised by a string
 property called `command`, `cmd` or `script`.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.wire import FunctionSpec
+from gateway.chat_wire import FunctionSpec
 
 KNOWN_NAMES = (
     "exec",
@@ -29,7 +29,7 @@ FOLDER_KEYS = ("cwd", "workdir", "working_dir", "working_directory", "directory"
 SHELL_NAMES = ("bash", "sh", "shell")
 
 SECONDS = 120
-"""How long a command may take, for tools that are told."""
+"""How long a command may take, for tools that have such an argument."""
 MILLISECONDS = 1000 * SECONDS
 
 _FILLERS: Mapping[str, object] = {
@@ -51,11 +51,11 @@ class ShellTool:
     """The property that takes the command."""
 
     def arguments(self, command: str, workdir: str) -> str:
-        """The JSON arguments for one call: the command and whatever else the tool requires.
+        """The JSON arguments for one call: the command and what else the tool requires.
 
         Args:
             command: for a POSIX shell.
-            workdir: where to run it, for tools that must be told.
+            workdir: where to run it, for tools that require it.
         """
         properties = _properties(self.function.parameters or {})
         values = required_arguments(self.function, workdir)
@@ -66,11 +66,11 @@ class ShellTool:
 
 
 def required_arguments(function: FunctionSpec, workdir: str) -> dict[str, object]:
-    """Something for each argument that a function requires.
+    """A value for each argument that a function requires.
 
     Args:
         function: the function.
-        workdir: what an argument that names a folder is filled with.
+        workdir: the value of arguments that name a folder.
     """
     schema = function.parameters or {}
     properties = _properties(schema)
@@ -80,7 +80,7 @@ def required_arguments(function: FunctionSpec, workdir: str) -> dict[str, object
 
 
 def find_shell_tool(functions: Sequence[FunctionSpec]) -> ShellTool | None:
-    """The shell tool of those offered: known names first, in our order; None if there is none."""
+    """The shell tool among those offered: known names first, in the order of `KNOWN_NAMES`; None if there is none."""
     by_name = {function.name: function for function in functions}
     known = [by_name[name] for name in KNOWN_NAMES if name in by_name]
     for function in [*known, *functions]:
@@ -92,7 +92,7 @@ def find_shell_tool(functions: Sequence[FunctionSpec]) -> ShellTool | None:
 
 def _command_key(function: FunctionSpec) -> str | None:
     if function.name == "code_run":
-        # GenericAgent's schema leaves it out: its models are to write the code into the text instead.
+        # GenericAgent's schema leaves it out: its models may write the code into the text instead.
         return "script"
     properties = _properties(function.parameters or {})
     allowed = {"string", "array"} if function.name in KNOWN_NAMES else {"string"}
@@ -100,7 +100,7 @@ def _command_key(function: FunctionSpec) -> str | None:
 
 
 def _known_extras(name: str, properties: Mapping[str, Any], workdir: str) -> dict[str, object]:
-    """Arguments that a known tool needs although its schema does not say so."""
+    """Arguments that a known tool needs although its schema does not require them."""
     if name == "code_run":
         return {"type": "bash", "cwd": workdir, "timeout": SECONDS}
     extras: dict[str, object] = {}
@@ -120,7 +120,7 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types that a property may have; a schema that names none may be a string."""
+    """The JSON types that a property may have; one without a type is taken for a string."""
     if isinstance(schema.get("anyOf"), list):
         options = [option for option in schema["anyOf"] if isinstance(option, dict)]
         return {kind for option in options for kind in _types(option)}

@@ -1,6 +1,7 @@
-"""How long cases took on this machine: what the next run is ordered by. No part of any run, it may be lost.
+"""How long cases took on this machine. The order of the next run is based on it. Losing it does no harm.
 
-One small file per model, as a model's speed is most of what a case takes. Each finished case replaces its entry.
+There is one small file for each model, as a case's time depends mostly on the model's speed. Each finished case
+replaces its entry.
 """
 
 from __future__ import annotations
@@ -10,41 +11,41 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from filelock import FileLock
-
 from records.files import write_atomically
 
 _NOT_ITS_OWN = {"image", "waiting"}
-"""Steps whose time says nothing of how long the case takes another time."""
+"""Steps whose time says nothing about how long the case will take next time."""
 
 
 class Durations:
-    """The seconds of finished cases, by instance and contender."""
+    """The seconds of finished cases, by instance and agent label."""
 
     def __init__(self, folder: Path, model: str) -> None:
-        """Name the file; nothing is read or made.
+        """Read and write nothing yet.
 
         Args:
-            folder: of all models' files.
-            model: as numbers are attributed to it.
+            folder: the folder of all models' files.
+            model: the model, as given by `--model`.
         """
         self._folder = folder
         self._path = folder / (re.sub(r"[^A-Za-z0-9._-]", "-", model)[:150] + ".json")
 
-    def note(self, instance_id: str, contender: str, seconds: Mapping[str, float]) -> None:
-        """Keep what a case took, by step, in place of what it took before (raises OSError)."""
+    def note(self, instance_id: str, agent_label: str, seconds: Mapping[str, float]) -> None:
+        """Replace the time that a case took; `seconds` are by step (raises OSError)."""
         took = sum(spent for name, spent in seconds.items() if name not in _NOT_ITS_OWN)
         self._folder.mkdir(parents=True, exist_ok=True)
+        from filelock import FileLock  # noqa: PLC0415 - it imports asyncio, which is slow
+
         with FileLock(self._path.with_suffix(".lock")):
             known = _read(self._path)
-            known.setdefault(instance_id, {})[contender] = round(took, 1)
+            known.setdefault(instance_id, {})[agent_label] = round(took, 1)
             write_atomically(self._path, json.dumps(known).encode())
 
     def by_instance(self) -> dict[str, float]:
-        """What a case took on each instance, on the average of its contenders, with this model.
+        """The average seconds of a case of each instance with this model, over all claws.
 
-        Where nothing is known with this model, it is what cases took with others: which instances are the long
-        ones is the same then as well, more or less.
+        If nothing is known about this model, it is the average over the other models: more or less the same instances
+        take long with each.
         """
         return _means(_read(self._path)) or self._with_others()
 
@@ -61,11 +62,11 @@ def _means(known: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def _read(path: Path) -> dict[str, dict[str, float]]:
-    """What a file says; one that is damaged says nothing."""
+    """The content of a file; empty if it is damaged."""
     try:
         known = json.loads(path.read_bytes())
         return {
-            str(name): {str(contender): float(seconds) for contender, seconds in taken.items()}
+            str(name): {str(agent_label): float(seconds) for agent_label, seconds in taken.items()}
             for name, taken in known.items()
         }
     except (OSError, ValueError, TypeError, AttributeError):

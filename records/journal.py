@@ -1,12 +1,12 @@
-"""The journal of a run, `state.jsonl`: what happened when, a line of JSON for each event.
+"""The journal of a run, `state.jsonl`: what happened when, one line of JSON for each event.
 
-Every process of a run appends to it. A line is written in one piece while the file is locked, so lines of several
-processes do not mix, and it is on the disk before the writer goes on. A kill of the machine or a full disk may
-tear a line; the next one begins on a line of its own, and readers leave the torn one out and say so.
+Every process of a run appends to it. A line is written in one piece while the file is locked, so that lines of
+several processes do not mix, and it is on disk before the writer continues. A crash of the machine or a full disk
+may leave a torn line; the next event starts on a new line, and readers skip the torn one and report it.
 
-Each line holds the digest of the line before it (`prev`), torn ones included. So a line that was removed, put in
-or changed afterwards shows in the next one. Whoever writes the whole rest of the file anew can't be found out in
-it: the digest of its last line, noted elsewhere, is what tells that.
+Each line holds the digest of the line before it (`prev`), torn or not. So a line that was removed, inserted or
+changed later is found by the next one. The file alone can't show that all of its end was rewritten: for that, note
+the digest of its last line elsewhere.
 """
 
 from __future__ import annotations
@@ -21,25 +21,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from records.case_id import CaseId
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CHUNK = 4096
-"""Bytes that are read at once on the way back to where the last line begins."""
+"""Bytes to read at once when searching backwards for the start of the last line."""
 
 
 def now() -> str:
-    """The time as it is written in records: UTC, ISO 8601."""
+    """The current time in the format of records: UTC, ISO 8601."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-class PlannedCase(NamedTuple):
-    """What tells a case from all others of its run."""
-
-    claw: str
-    instance_id: str
-    sample: int = 1
-    """Counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -47,42 +40,42 @@ class Entry:
     """An event."""
 
     number: int
-    """Of its line in the file, from 1."""
+    """The number of its line, counted from 1."""
     time: str
     event: str
     facts: dict[str, Any]
-    """All that the line says."""
+    """All keys of the line."""
 
     @property
-    def case(self) -> PlannedCase | None:
-        """The case that it happened to; None for what happened to the run."""
+    def case(self) -> CaseId | None:
+        """The case that it happened to; None for an event of the run."""
         if "instance_id" not in self.facts:
             return None
-        return PlannedCase(self.facts["claw"], self.facts["instance_id"], self.facts.get("sample", 1))
+        return CaseId(self.facts["claw"], self.facts["instance_id"], self.facts.get("sample", 1))
 
 
 @dataclass
 class Reading:
-    """What a journal holds."""
+    """The content of a journal."""
 
     entries: list[Entry] = field(default_factory=list)
     torn: list[int] = field(default_factory=list)
-    """The numbers of the lines that are not whole."""
+    """The numbers of the incomplete lines."""
     unchained: list[int] = field(default_factory=list)
-    """The numbers of the lines before which something was changed after it had been written."""
+    """The numbers of the lines whose `prev` does not fit: something before them was changed."""
     head: str = ""
-    """The digest of the last line; "" where there is none."""
+    """The digest of the last line; "" if there is none."""
 
     def of_run(self, *events: str) -> list[Entry]:
-        """What happened to the run, of the kinds that are named."""
+        """The events of these kinds that belong to the run itself, not to a case."""
         return [entry for entry in self.entries if entry.event in events and entry.case is None]
 
-    def has_begun(self, case: PlannedCase, attempt: int) -> bool:
-        """Whether the last command began an attempt at a case.
+    def has_begun(self, case: CaseId, attempt: int) -> bool:
+        """Whether the last command began this attempt at a case.
 
         Args:
-            case: which.
-            attempt: its number, as the case's folder has it.
+            case: the case.
+            attempt: the attempt's number, as in the case's folder.
         """
         for entry in reversed(self.entries):
             if entry.event == "started":
@@ -96,23 +89,23 @@ class Journal:
     """`<run>/state.jsonl`."""
 
     def __init__(self, path: Path) -> None:
-        """Name a journal's file; nothing is read or made."""
+        """Read and write nothing yet."""
         self.path = path
 
     def write(self, event: str, **facts: Any) -> None:
         """Append an event; it is on the disk when this returns.
 
         Args:
-            event: its kind.
-            facts: whatever goes with it; what happened to a case has its `claw`, `instance_id` and `sample`.
+            event: the kind of event.
+            facts: further keys; events of a case have its `claw`, `instance_id` and `sample`.
 
         Raises:
-            OSError: it could not be written; nothing of it is left in the file then, unless the machine stops.
+            OSError: it could not be written. The file is unchanged, unless the machine crashed.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            # the kernel lets go of it when the process ends, however it ends
+            # the kernel releases the lock however the process ends
             fcntl.flock(handle, fcntl.LOCK_EX)
             _append(handle, self.path, event, facts)
             fcntl.flock(handle, fcntl.LOCK_UN)
@@ -121,14 +114,14 @@ class Journal:
             os.close(handle)
 
     def size(self) -> int:
-        """How many bytes it has: another number, and something has happened."""
+        """The size in bytes, which changes with every event."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def read(self) -> Reading:
-        """All that is in it; nothing where there is no file (raises OSError where it can't be read)."""
+        """The whole journal; empty if there is no file (raises OSError)."""
         reading, previous = Reading(), b""
         for number, line in self._lines():
             entry = _entry(number, line)
@@ -157,7 +150,7 @@ def _append(handle: int, path: Path, event: str, facts: dict[str, Any]) -> None:
     last, is_torn = _last_line(handle, size)
     row = {"time": now(), "event": event, **facts, "prev": _digest(last)}
     line = (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-    # a line that was torn stays torn, and alone
+    # a torn line stays on a line of its own
     line = b"\n" + line if is_torn else line
     if os.write(handle, line) != len(line):
         os.ftruncate(handle, size)
@@ -165,7 +158,7 @@ def _append(handle: int, path: Path, event: str, facts: dict[str, Any]) -> None:
 
 
 def _last_line(handle: int, size: int) -> tuple[bytes, bool]:
-    """The last line, without its end, and whether it lacks one."""
+    """The last line without its line end, and whether the line end is missing."""
     tail, start = b"", size
     while start > 0 and b"\n" not in tail.rstrip(b"\n"):
         step = min(_CHUNK, start)
@@ -179,7 +172,7 @@ def _digest(line: bytes) -> str:
 
 
 def _entry(number: int, line: bytes) -> Entry | None:
-    """A line's event, or None where the line is not whole."""
+    """The event of a line; None if the line is incomplete."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,18 +1,26 @@
-"""Texts without the paths of this machine: what is handed around names nobody's folders."""
+"""Removes local paths from texts that may be published."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+_CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def known_places() -> dict[Path, str]:
+    """Folders of this machine that no artifact may name, with their replacements."""
+    return {_CHECKOUT: "", Path(sys.prefix): "python", Path.home(): "~"}
+
 
 def without_places(text: str, places: Mapping[Path, str]) -> str:
-    """A text without known folders: what is below one is named from there.
+    """A text without known folders: a path below one is written relative to it.
 
     Args:
-        text: any.
-        places: what to call each folder; "" leaves it out.
+        text: any text.
+        places: the folders, each with its replacement; "" leaves it out.
     """
     for place in sorted(places, key=lambda place: -len(str(place))):
         name = places[place]

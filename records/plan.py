@@ -1,7 +1,7 @@
-"""The plan of a run: every case that was asked for under its run id, by whichever command.
+"""The plan of a run: every case that any of its commands selected.
 
-What is planned and has no outcome is missing, whatever folders there are: a share of resolved cases is told of
-the plan, so that leaving a case out can't make a number better. The plan only grows.
+A planned case without an outcome counts as missing, whatever folders exist. The numbers cover the whole plan, so that a
+case can't be left out unnoticed. The plan only grows.
 """
 
 from __future__ import annotations
@@ -10,69 +10,49 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from records.files import as_json, write_atomically
-from records.journal import Journal, PlannedCase
-
-__all__ = ["Plan", "PlanError", "PlannedCase"]
-
-
-class PlanError(ValueError):
-    """The plan of a run can't be read; the message says why."""
-
-
-class _Group(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    claw: str
-    sample: int
-    instance_ids: list[str]
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    planned: list[_Group]
+from records.case_id import CaseId
+from records.files import RunError, as_json, write_atomically
+from records.journal import Journal
 
 
 class Plan:
-    """`<run>/plan.json`. It is written by the one process that holds the run, and may be read by any."""
+    """`<run>/plan.json`. Only the process that has locked the run writes it; any process may read it."""
 
     def __init__(self, path: Path, journal: Journal) -> None:
-        """Name a plan's file and the journal that knows of it; nothing is read or made."""
+        """Read and write nothing yet; the journal vouches for the file."""
         self.path = path
         self._journal = journal
 
-    def cases(self) -> list[PlannedCase]:
-        """All cases that were asked for so far, by claw, instance and sample; none where there is no plan (yet).
+    def cases(self) -> list[CaseId]:
+        """All planned cases, sorted; none if there is no plan yet.
 
         Raises:
-            PlanError: the file is no plan.
+            RunError: the file is not a plan.
             OSError: it can't be read.
         """
-        try:
-            held = _File.model_validate_json(self.path.read_bytes())
-        except FileNotFoundError:
-            return []
-        except ValidationError as error:
-            raise PlanError(
-                f"{self.path} is not a plan: {error.errors()[0]['msg']}; take it from a copy, or another --run-id"
-            ) from error
+        from records.models import PlanRecord, read_record  # noqa: PLC0415 - pydantic is slow to import
+
+        record = read_record(self.path, PlanRecord)
+        if record is None and self.path.exists():
+            raise RunError(f"{self.path} is incomplete: restore it from a copy, or choose another --run-id")
         return sorted(
-            PlannedCase(group.claw, instance_id, group.sample)
-            for group in held.planned
+            CaseId(group.claw, instance_id, group.sample)
+            for group in (record.planned if record is not None else ())
             for instance_id in group.instance_ids
         )
 
-    def add(self, cases: Iterable[PlannedCase]) -> int:
-        """Add what a command asks for; on the disk when this returns.
+    def add(self, cases: Iterable[CaseId]) -> int:
+        """Add the cases that a command selects; they are on disk when this returns.
 
         Returns:
-            how many cases are new to the run.
+            how many of them are new to the run.
 
         Raises:
-            PlanError: what is there is no plan.
+            RunError: the existing file is not a plan.
             OSError: it can't be read or written.
         """
+        from records.models import PlanGroup, PlanRecord  # noqa: PLC0415
+
         before = set(self.cases())
         union = before | set(cases)
         if union == before:
@@ -80,16 +60,13 @@ class Plan:
         groups: dict[tuple[str, int], list[str]] = {}
         for case in sorted(union):
             groups.setdefault((case.claw, case.sample), []).append(case.instance_id)
-        held = _File(
-            planned=[
-                _Group(claw=claw, sample=sample, instance_ids=ids)
-                for (claw, sample), ids in sorted(groups.items())
-            ]
+        planned = tuple(
+            PlanGroup(claw=claw, sample=sample, instance_ids=tuple(ids))
+            for (claw, sample), ids in sorted(groups.items())
         )
-        text = as_json(held.model_dump())
-        # first the journal: no plan is there that it does not know of
-        self._journal.write(
-            "planned", cases=len(union), more=len(union) - len(before), sha256=sha256(text).hexdigest()
-        )
+        text = as_json(PlanRecord(planned=planned).facts())
+        more = len(union) - len(before)
+        # the journal comes first, so that there is never a plan that it does not vouch for
+        self._journal.write("planned", cases=len(union), more=more, sha256=sha256(text).hexdigest())
         write_atomically(self.path, text)
-        return len(union) - len(before)
+        return more

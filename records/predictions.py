@@ -1,7 +1,7 @@
-"""`predictions.jsonl`, what the official harness reads: derived from the cases' folders, at any time.
+"""`predictions.jsonl`, the input of the official harness, which can be derived from the cases' folders at any time.
 
-The harness takes one row for an instance, so the file to hand it is a claw's own, and one for each sample. The
-run's has all rows. Files are replaced whole: each is valid at every moment, if perhaps older than the folders.
+The harness expects one row per instance, so there is a file for each claw and sample. The run's own file has all rows.
+Each file is replaced as a whole, so it is always valid, though it may be older than the folders.
 """
 
 from __future__ import annotations
@@ -13,32 +13,33 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from records.case import CaseFolder
+from records.case_folder import CaseFolder
 from records.files import replacing
-from records.run import RunDirectory
+from records.run_folder import RunDirectory
 
 NAME = "predictions.jsonl"
 _SHARE = 0.05
-"""The part of the time that may go into making them while a run goes on."""
+"""The share of a command's time that may be spent on rewriting the files."""
 
 
 def own_file(case: CaseFolder) -> Path:
-    """The file that a case's row is in, beside the run's."""
-    return case.path.parent / (NAME if case.sample == 1 else f"predictions-s{case.sample}.jsonl")
+    """The file of a case's claw and sample."""
+    return case.path.parent / (NAME if case.id.sample == 1 else f"predictions-s{case.id.sample}.jsonl")
 
 
 def rows(run: RunDirectory) -> Iterator[tuple[CaseFolder, bytes]]:
-    """Each case's line, by claw, instance and sample; empty where the case has no patch that counts."""
+    """Each case's line, sorted by case; empty if the case has no final patch."""
     for case in run.cases():
         prediction = case.prediction()
         yield case, json.dumps(prediction).encode() + b"\n" if prediction is not None else b""
 
 
 def write_predictions(run: RunDirectory) -> None:
-    """Make all of a run's files anew; one row at a time is in memory.
+    """Rewrite all of a run's files; only one row at a time is in memory.
 
     Raises:
-        OSError: they can't be written, or a patch can't be read. What was there stays as it was.
+        RunError: a case's record can't be understood. The old files are kept.
+        OSError: a file can't be read or written. The old files are kept.
     """
     with ExitStack() as stack:
         files: dict[Path, BinaryIO] = {}
@@ -50,25 +51,25 @@ def write_predictions(run: RunDirectory) -> None:
 
 
 class Refresher:
-    """Makes a run's predictions anew as cases end, seldom enough to cost next to nothing."""
+    """Rewrites a run's predictions as cases end, but rarely enough to take little time."""
 
     def __init__(self, run: RunDirectory, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing is written yet."""
+        """Write nothing yet."""
         self._run = run
         self._clock = clock
         self._next = 0.0
         self._size = -1
-        """Of the journal: every change of a case is in it before its end is."""
+        """The size of the journal at the last rewrite: it grows before a case changes."""
 
     def refresh(self) -> None:
-        """Make them anew, unless nothing has happened since that was done last (raises OSError)."""
+        """Rewrite the files, unless nothing has happened since the last time (raises RunError, OSError)."""
         size = self._run.journal.size()
         if size != self._size:
             write_predictions(self._run)
             self._size = size
 
     def case_ended(self) -> None:
-        """Make them anew, unless that was done a short while ago; on a full disk, the older ones stay."""
+        """Rewrite the files, unless that was done a short while ago; on a full disk, the old ones are kept."""
         began = self._clock()
         if began < self._next:
             return

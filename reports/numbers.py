@@ -1,22 +1,25 @@
-"""A run's numbers, claw by claw: read once from its cases' folders and its plan, for all that shows them.
+"""The results of a run by claw, read once from its cases' folders and its plan, for tables and files.
 
-`summary.json` is what other programs read of a run. It is derived, like the table: it can be made again at any
-time from the folders (`write_summary`), and it tells of all that the run holds, not of the last command alone.
+`summary.json` is what other programs read. It is derived like the tables and can be rewritten at any time. It
+covers the whole run, not only the last command.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from evaluation.outcomes import POLICY, Outcome
+from pydantic import ConfigDict
+
+from evaluation.outcomes import Outcome
+from records.case_id import CaseId
 from records.files import write_json
 from records.journal import now
-from records.plan import PlannedCase
-from records.run import RunDirectory
+from records.models import CaseRecord, Cost, Part, Tokens
+from records.run_folder import RunDirectory
 from reports.samples import (
     CONFIDENCE,
     METHOD,
@@ -30,161 +33,203 @@ from reports.samples import (
 )
 
 SUMMARY = "summary.json"
-SCHEMA = 1
-"""Of `summary.json`: another number where a reader of the former could be misled."""
-
-Metadata = dict[str, Any]
 
 
 @dataclass
 class Numbers:
-    """What a run says of one claw."""
+    """A claw's cases and results."""
 
     claw: str
-    name: str
-    """As tables and predictions name it: the claw, with what was left of its adapter."""
-    cases: list[Metadata] = field(default_factory=list)
-    """The metadata of all cases that have an outcome."""
+    agent_label: str
+    """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
+    cases: list[CaseRecord] = field(default_factory=list)
+    """The records of all cases with an outcome."""
     results: dict[str, list[bool]] = field(default_factory=dict)
-    """Per instance, whether each of its samples that count was resolved; empty where none counts."""
-    missing: list[PlannedCase] = field(default_factory=list)
-    """What was asked for and has no outcome."""
+    """By instance, whether each sample that counts was resolved; empty if none counts."""
+    without_outcome: list[CaseId] = field(default_factory=list)
+    """Planned cases without an outcome."""
 
     @property
     def outcomes(self) -> dict[Outcome, int]:
-        """How many cases have which outcome; all outcomes are in it."""
-        counts = Counter(Outcome(case["outcome"]) for case in self.cases)
+        """The number of cases for every outcome."""
+        counts = Counter(case.outcome for case in self.cases)
         return {outcome: counts[outcome] for outcome in Outcome}
 
     @property
-    def rate(self) -> PassRate | None:
-        """Pass@1 and its interval; None where nothing counts."""
+    def pass_at_1(self) -> PassRate | None:
+        """Pass@1 with its interval; None if nothing counts."""
         return pass_at_1(self.results)
 
     @property
     def samples(self) -> int:
-        """The most samples that an instance has."""
+        """The largest number of samples of an instance."""
         return most_samples(self.results)
 
     @property
-    def at_k(self) -> dict[int, PassAtK]:
+    def pass_at_k(self) -> dict[int, PassAtK]:
         """pass@k for every k up to the number of samples."""
         found = {k: pass_at_k(self.results, k) for k in range(1, self.samples + 1)}
         return {k: value for k, value in found.items() if value is not None}
 
     @property
     def agreement(self) -> Agreement | None:
-        """How far samples of one instance agree; None with one sample each."""
+        """How far the samples of an instance agree; None with one sample each."""
         return agreement(self.results)
 
     @property
-    def uncounted(self) -> list[str]:
-        """Instances that have an outcome, and none that counts: no part of Pass@1."""
+    def instances_without_a_counted_sample(self) -> list[str]:
+        """Instances whose outcomes don't count, so that they are not part of Pass@1."""
         return [name for name, samples in self.results.items() if not samples]
+
+    @property
+    def tokens(self) -> dict[str, int | None]:
+        """Sums over all cases; None if the value of one case is unknown."""
+        asked = [case for case in self.cases if case.tokens is not None]
+        is_whole = not any(case.unknown_usage for case in asked)
+        found: dict[str, int | None] = {}
+        for name in Tokens.model_fields if asked else ():
+            counts = [getattr(case.tokens, name) for case in asked]
+            found[name] = sum(counts) if is_whole and None not in counts else None
+        return found
+
+    @property
+    def cost_usd(self) -> TotalCost | None:
+        """US dollars of all cases; None if nothing has a price."""
+        costs = costs_of(self.cases)
+        is_whole = all(cost.unpriced == 0 for cost in costs)
+        priced = _sum(cost.priced for cost in costs) if is_whole else None
+        return TotalCost(priced=priced, told=_sum(cost.told for cost in costs)) if costs else None
+
+
+class Interval(Part):
+    """How the intervals of Pass@1 are computed."""
+
+    confidence: float = CONFIDENCE
+    method: str = METHOD
+
+
+class TotalCost(Part):
+    """US dollars of all cases; null if a part of them is unknown."""
+
+    priced: float | None
+    """By the price table."""
+    told: float | None
+    """As the provider itself stated it."""
+
+
+class ClawSummary(Part):
+    """One claw's numbers, see `Numbers`."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    claw: str
+    agent_label: str
+    """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
+    outcomes: dict[Outcome, int]
+    """The number of cases for every outcome."""
+    pass_at_1: PassRate | None
+    """Null if no case counts."""
+    instances_without_a_counted_sample: list[str]
+    without_outcome: list[CaseId]
+    """Planned cases that have no outcome."""
+    samples: int
+    """The largest number of samples of an instance."""
+    pass_at_k: dict[int, PassAtK]
+    """By k."""
+    agreement: Agreement | None
+    """How far samples of an instance agree; null with one sample each."""
+    tokens: dict[str, int | None]
+    """Sums over all cases; null if the value of one case is unknown."""
+    cost_usd: TotalCost | None
+    """Null if nothing has a price."""
+
+
+class Summary(Part):
+    """`summary.json`."""
+
+    schema_version: int = 1
+    """Increased when a reader of the previous version could be misled."""
+    run_id: str
+    written: str
+    with_outcome: int
+    """Cases that have an outcome."""
+    without_outcome: int
+    """Planned cases that have none."""
+    interval: Interval = Interval()
+    claws: list[ClawSummary]
+    min_pass_rate: dict[str, Any] | None = None
+    """The `rate` of `--min-pass-rate` and the verdict for each of the `claws`; null without the option."""
 
 
 def numbers_of(run: RunDirectory) -> list[Numbers]:
-    """Of every claw that has an outcome in the run or was asked for, by name.
+    """The numbers of every claw that has an outcome or planned cases in the run, sorted by name.
 
     Raises:
-        PlanError: the run's plan can't be read.
+        RunError: the plan or a case's record can't be understood.
+        OSError: one can't be read.
     """
-    planned = run.plan.cases()
     found: dict[str, Numbers] = {}
     names: dict[str, str] = {}
     ended = set()
-    for case in sorted(run.cases(), key=lambda case: (case.claw, case.instance_id, case.sample)):
-        metadata = case.metadata()
-        if metadata is None:
+    for case in sorted(run.cases(), key=lambda case: case.id):
+        record = case.metadata()
+        if record is None:
             continue
-        ended.add(PlannedCase(case.claw, case.instance_id, case.sample))
-        name = names[case.claw] = str(metadata.get("contender", case.claw))
-        claw = found.setdefault(name, Numbers(case.claw, name))
-        claw.cases.append(metadata)
-        samples, policy = claw.results.setdefault(case.instance_id, []), POLICY[Outcome(metadata["outcome"])]
-        if policy.counts:
-            samples.append(policy.passes)
-    for missing in sorted(set(planned) - ended):
+        ended.add(case.id)
+        name = names[case.id.claw] = record.agent_label
+        claw = found.setdefault(name, Numbers(case.id.claw, name))
+        claw.cases.append(record)
+        samples = claw.results.setdefault(case.id.instance_id, [])
+        if record.policy.counts:
+            samples.append(record.policy.passes)
+    for missing in sorted(set(run.plan.cases()) - ended):
         name = names.get(missing.claw, missing.claw)
-        found.setdefault(name, Numbers(missing.claw, name)).missing.append(missing)
+        found.setdefault(name, Numbers(missing.claw, name)).without_outcome.append(missing)
     return [found[name] for name in sorted(found)]
 
 
-def summary_of(run: RunDirectory, numbers: Iterable[Numbers], more: Mapping[str, Any] | None = None) -> Metadata:
-    """What `summary.json` says.
+def summary_of(
+    run: RunDirectory, numbers: Iterable[Numbers], min_pass_rate: Mapping[str, Any] | None = None
+) -> Summary:
+    """The content of `summary.json`.
 
     Args:
         run: the run.
         numbers: of all its claws.
-        more: what the command that ends knows beside it.
+        min_pass_rate: the result of the command's `--min-pass-rate`.
     """
     claws = list(numbers)
-    return {
-        "schema_version": SCHEMA,
-        "run_id": run.run_id,
-        "written": now(),
-        "with_outcome": sum(len(claw.cases) for claw in claws),
-        "without_outcome": sum(len(claw.missing) for claw in claws),
-        "interval": {"confidence": CONFIDENCE, "method": METHOD},
-        "claws": [_of_a_claw(claw) for claw in claws],
-        **(more or {}),
-    }
+    return Summary(
+        run_id=run.run_id,
+        written=now(),
+        with_outcome=sum(len(claw.cases) for claw in claws),
+        without_outcome=sum(len(claw.without_outcome) for claw in claws),
+        claws=[ClawSummary.model_validate(claw) for claw in claws],
+        min_pass_rate=dict(min_pass_rate) if min_pass_rate is not None else None,
+    )
 
 
-def _of_a_claw(claw: Numbers) -> Metadata:
-    rate, agreed = claw.rate, claw.agreement
-    return {
-        "claw": claw.claw,
-        "contender": claw.name,
-        "outcomes": claw.outcomes,
-        "pass_at_1": asdict(rate) if rate is not None else None,
-        "instances_without_a_counted_sample": claw.uncounted,
-        "without_outcome": [case._asdict() for case in claw.missing],
-        "samples": claw.samples,
-        "pass_at_k": {str(k): asdict(value) for k, value in claw.at_k.items()},
-        "agreement": asdict(agreed) if agreed is not None else None,
-        "tokens": _tokens(claw.cases),
-        "cost_usd": _cost(claw.cases),
-    }
+def costs_of(cases: Iterable[CaseRecord]) -> list[Cost]:
+    """The costs of those cases that got a reply which could have a price."""
+    return [case.cost for case in cases if case.cost is not None and not case.cost.is_of_no_reply]
 
 
-def _tokens(cases: Iterable[Metadata]) -> Metadata:
-    """Sums over all cases: null where one of them is not known, and never 0 for it."""
-    sums: dict[str, int | None] = {}
-    for case in cases:
-        for name, value in (case.get("tokens") or {}).items():
-            before = sums.get(name, 0)
-            sums[name] = None if before is None or value is None or case.get("unknown_usage") else before + value
-    return sums
+def _sum(dollars: Iterable[Decimal | None]) -> float | None:
+    found = list(dollars)
+    known = [one for one in found if one is not None]
+    return float(sum(known)) if len(known) == len(found) else None
 
 
-def _cost(cases: Iterable[Metadata]) -> Metadata | None:
-    """US dollars of all cases, by the price table and in the provider's word; None where nothing has a price."""
-    # a case that got no reply has nothing to be priced
-    costs = [
-        cost for case in cases if (cost := case.get("cost")) and (cost["priced"], cost["unpriced"]) != (None, 0)
-    ]
-    if not costs:
-        return None
-    is_whole = all(cost["unpriced"] == 0 for cost in costs)
-    return {"priced": _dollars(costs, "priced") if is_whole else None, "told": _dollars(costs, "told")}
-
-
-def _dollars(costs: list[Metadata], name: str) -> float | None:
-    known = [Decimal(cost[name]) for cost in costs if cost[name] is not None]
-    return float(sum(known)) if len(known) == len(costs) else None
-
-
-def write_summary(run: RunDirectory, more: Mapping[str, Any] | None = None) -> list[Numbers]:
-    """Make a run's `summary.json` anew from its folders.
+def write_summary(run: RunDirectory, min_pass_rate: Mapping[str, Any] | None = None) -> list[Numbers]:
+    """Rewrite a run's `summary.json` from its folders.
 
     Returns:
-        what it tells, for who shows it in another way.
+        the numbers, for the tables.
 
     Raises:
-        PlanError: the run's plan can't be read.
-        OSError: the file can't be written.
+        RunError: the plan or a case's record can't be understood.
+        OSError: a file can't be read or written.
     """
     numbers = numbers_of(run)
-    write_json(run.path / SUMMARY, summary_of(run, numbers, more))
+    write_json(run.path / SUMMARY, summary_of(run, numbers, min_pass_rate).model_dump(mode="json"))
     return numbers

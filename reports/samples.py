@@ -1,8 +1,8 @@
-"""Numbers over samples: Pass@1 with its interval, pass@k, agreement. Arithmetic alone.
+"""Statistics over samples: Pass@1 with its interval, pass@k, agreement. Only arithmetic.
 
-All functions take *results*: per instance, whether each of its samples that count was resolved, in order. Every
-instance weighs the same, however many of its samples count: one that lost a sample to an infrastructure error is
-known by those that it has left, and one that has none left is no part of the number.
+All functions take *results*: by instance, whether each of its samples that count was resolved, in order. Every
+instance has the same weight, however many of its samples count. If an instance lost a
+sample to an infrastructure error, its other samples are used; an instance without any sample that counts is left out.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ METHOD = (
 
 @dataclass(frozen=True)
 class PassRate:
-    """Pass@1 and the interval that its true value lies in, with a confidence of 95%."""
+    """Pass@1 with its 95% confidence interval."""
 
     value: float
     low: float
     high: float
     instances: int
-    """How many it is the mean over."""
+    """The number of instances over which it is the mean."""
     counted: int
-    """Samples that it was made of."""
+    """The number of samples that count."""
 
 
 @dataclass(frozen=True)
 class PassAtK:
-    """The chance that at least one of k samples resolves an instance, as a mean over instances."""
+    """The probability that at least one of k samples resolves an instance, averaged over instances."""
 
     value: float
     instances: int
-    """How many have k samples that count; the others say nothing of it."""
+    """How many have k samples that count; the others are left out."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the samples of one instance say the same."""
+    """How far the samples of an instance agree."""
 
     unanimous: float
-    """Share of instances whose samples are all resolved, or none of them."""
+    """The share of instances with all samples resolved or none."""
     pairwise: float
-    """Share of pairs of samples that agree, as a mean over instances."""
+    """The share of pairs of samples that agree, averaged over instances."""
     instances: int
-    """How many have two samples that count, or more."""
+    """How many have at least two samples that count."""
     flips: dict[str, list[bool]]
-    """Those whose samples differ, with each sample's result."""
+    """The instances whose samples differ, with the result of each sample."""
 
 
 def pass_at_1(results: Results) -> PassRate | None:
-    """The mean over instances of the mean over each one's samples; None where no sample counts.
+    """The mean over instances of the mean over their samples; None if no sample counts.
 
-    The interval takes instances for drawn from all that could have been asked, and the samples of one for a
-    cluster (Miller, "Adding Error Bars to Evals", 2024, arXiv:2411.00640). It is Wilson's (1927): the normal one
-    that Miller gives is far too narrow for fewer than some hundred instances, and of no width where all or none
-    are resolved (Bowyer et al., 2025, arXiv:2503.01747). For clusters it takes the effective sample size, the
-    number of independent results that would be as precise; of seven intervals for proportions in clustered surveys
-    Franco et al. (J. Survey Statistics and Methodology, 2019) recommend this form. That size lies between the
-    number of instances, where all samples of one say the same, and the number of samples. With one sample each,
-    the interval is the plain one.
+    The interval treats the instances as drawn from a larger population, and the samples of an instance as a
+    cluster (Miller, "Adding Error Bars to Evals", 2024, arXiv:2411.00640). It is Wilson's (1927): the normal
+    interval that Miller gives is far too narrow for fewer than some hundred instances, and has no width if all or
+    none are resolved (Bowyer et al., 2025, arXiv:2503.01747). Clusters enter by the effective sample size, which
+    is the number of independent results of the same precision; of seven intervals for proportions in clustered
+    surveys, Franco et al. (J. Survey Statistics and Methodology, 2019) recommend this form. That size lies between
+    the number of instances (all samples of an instance agree) and the number of samples. With one sample each,
+    this is the plain Wilson interval.
     """
     means = [fmean(samples) for samples in results.values() if samples]
     if not means:
@@ -90,21 +90,21 @@ def _wilson(share: float, size: float) -> tuple[float, float]:
     scale = 1 + z * z / size
     centre = (share + z * z / (2 * size)) / scale
     half = z / scale * sqrt(share * (1 - share) / size + z * z / (4 * size * size))
-    # rounding must not put the share itself outside
+    # rounding must not exclude the share itself
     return min(max(0.0, centre - half), share), max(min(1.0, centre + half), share)
 
 
 def pass_at_k(results: Results, k: int) -> PassAtK | None:
     """The unbiased estimate of Chen et al. ("Evaluating Large Language Models Trained on Code", 2021).
 
-    An instance with n samples of which c are resolved has 1 - C(n - c, k) / C(n, k).
+    An instance with n samples, c of them resolved, has 1 - C(n - c, k) / C(n, k).
 
     Args:
-        results: as in the module's text.
+        results: as described above.
         k: at least 1.
 
     Returns:
-        the mean over the instances that have k samples or more; None where there is none.
+        the mean over the instances with at least k samples; None if there is none.
     """
     shares = [
         1 - comb(len(samples) - sum(samples), k) / comb(len(samples), k)
@@ -115,7 +115,7 @@ def pass_at_k(results: Results, k: int) -> PassAtK | None:
 
 
 def agreement(results: Results) -> Agreement | None:
-    """How far samples agree; None where no instance has two that count."""
+    """How far samples agree; None if no instance has two that count."""
     several = {name: list(samples) for name, samples in results.items() if len(samples) > 1}
     if not several:
         return None
@@ -128,5 +128,5 @@ def agreement(results: Results) -> Agreement | None:
 
 
 def most_samples(results: Results) -> int:
-    """The largest number of samples that an instance has; 0 where there are none."""
+    """The largest number of samples of an instance; 0 without samples."""
     return max(chain([0], (len(samples) for samples in results.values())))

@@ -1,49 +1,43 @@
-"""What a run can hand to the SWE-bench leaderboard, and all that keeps it from doing so.
+"""Checks whether a claw's cases form a submission to the SWE-bench leaderboard, and if not, what is missing.
 
-The leaderboard's entries are kept at github.com/SWE-bench/experiments. Its README asks for a folder
+The leaderboard's entries are at github.com/SWE-bench/experiments. Its README asks for a folder
 `evaluation/<split>/<date>_<name>` with predictions, logs, trajectories and metadata, its `checklist.md` for one
-attempt at every instance of the split. So a submission is one claw's, of one sample, over one whole split. What
-was not run, has no verdict, or is not whole on disk any more is refused here, before anything is written: every
-reason is told.
+attempt at every instance of the split. So a submission is one sample of one claw over a whole split. Cases that
+were not run, have no verdict or are no longer complete on disk are refused before anything is written, with all
+reasons.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from evaluation.lists import DATASETS, by_id
-from evaluation.outcomes import POLICY, Outcome
-from records.case import CaseFolder
-from records.plan import PlannedCase
-from records.run import RunDirectory
+from records.case_folder import CaseFolder
+from records.case_id import CaseId
+from records.files import RunError
+from records.models import CaseManifest, CaseRecord, RunManifest
+from records.run_folder import RunDirectory
 from reports.numbers import Numbers, numbers_of
 
 _SHOWN = 5
 
 
-class SubmissionError(ValueError):
-    """A run is no submission; the message tells everything that it lacks."""
-
-
 @dataclass(frozen=True)
 class Split:
-    """A part of the leaderboard, as far as the suite's lists reach."""
+    """A part of the leaderboard for which the suite has instances."""
 
     name: str
-    """As its folder in the experiments repository is called; "" where the leaderboard has none."""
+    """The name of its folder in the experiments repository; "" if the leaderboard has none."""
     set_name: str
-    """Of the suite's lists."""
+    """The name of the set in the suite's lists."""
     size: int
-    """Instances that a submission must have."""
+    """How many instances a submission must have."""
 
     @property
     def title(self) -> str:
-        """As users name it."""
+        """The name for users."""
         return self.name or self.set_name
 
 
@@ -55,21 +49,21 @@ SPLITS = {
         Split("", "demo", 10),
     )
 }
-"""By name. Verified-Mini is no split of the leaderboard's: its instances are a tenth of Verified's 500."""
+"""By name. Verified-Mini is not a split of the leaderboard: it has 50 of Verified's 500 instances."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A case that is whole: its folder with what it says, read once."""
+    """A complete case: its folder with its records, read once."""
 
     folder: CaseFolder
-    metadata: dict[str, Any]
-    manifest: dict[str, Any]
+    record: CaseRecord
+    manifest: CaseManifest
 
     @property
     def is_resolved(self) -> bool:
         """Whether the official harness resolved it."""
-        return POLICY[Outcome(self.metadata["outcome"])].passes
+        return self.record.policy.passes
 
     @property
     def has_patch(self) -> bool:
@@ -78,13 +72,13 @@ class Finished:
 
     @property
     def has_test_output(self) -> bool:
-        """Whether its tests were run: not where its patch could not be applied."""
+        """Whether its tests were run, which they are not if its patch could not be applied."""
         return (self.folder.path / "evaluation" / "test_output.txt").is_file()
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One claw's cases of one sample over a split, all of them finished."""
+    """One sample of one claw over a split, with all cases finished."""
 
     run: RunDirectory
     claw: str
@@ -92,106 +86,88 @@ class Submission:
     sample: int
     cases: Sequence[Finished]
     numbers: Numbers
-    manifest: dict[str, Any]
-    """The run's."""
+    manifest: RunManifest
+    """The run's manifest."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every instance of a split of the leaderboard is there."""
+        """Whether it covers a whole split of the leaderboard."""
         return bool(self.split.name) and len(self.cases) == self.split.size
 
     @property
     def has_model(self) -> bool:
-        """Whether a model was at work, and not a script or a recording."""
+        """Whether a model answered, not a script or a recording."""
         return not self.model.startswith(("scripted:", "replay:"))
 
     @property
     def model(self) -> str:
         """The model that the claw worked with."""
-        return str(self.manifest["settings"]["model"])
+        return self.manifest.settings.model
 
     @property
     def version(self) -> str:
-        """The claw's."""
-        return str(self.manifest["claws"][self.claw]["version"])
+        """The claw's version."""
+        return self.manifest.claws[self.claw].version
 
     @property
     def default_name(self) -> str:
-        """As the experiments repository names folders: the date, of the last verdict here, and what it is of."""
-        day = max(str(case.metadata.get("finished", ""))[:10] for case in self.cases).replace("-", "")
+        """A folder name as in the experiments repository: the date of the last verdict, the claw and the model."""
+        day = max(case.record.finished[:10] for case in self.cases).replace("-", "")
         sample = f"_s{self.sample}" if self.sample > 1 else ""
-        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{self.numbers.name}_{self.model}")
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{self.numbers.agent_label}_{self.model}")
         return f"{day}_{slug}{sample}".lstrip("_")
 
 
 def claws_of(run: RunDirectory) -> list[str]:
-    """The claws that a run has cases of, or was asked for."""
-    return sorted({case.claw for case in run.cases()} | {case.claw for case in run.plan.cases()})
+    """The claws that have cases or planned cases in a run."""
+    return sorted({case.id.claw for case in run.cases()} | {case.claw for case in run.plan.cases()})
 
 
 def gather(run: RunDirectory, claw: str, *, split: str | None, sample: int, subset: bool) -> Submission:
-    """See that a claw's cases are a submission.
+    """Check that a claw's cases form a submission.
 
     Args:
         run: the run.
         claw: the claw.
-        split: one of `SPLITS`; None stands for the only one that the run has instances of.
-        sample: which of several samples of each instance.
-        subset: whether instances of the split that were not asked for may be missing; others never may.
+        split: one of `SPLITS`; None if the run has instances of only one.
+        sample: which sample of each instance.
+        subset: whether instances of the split may be missing if no command selected them.
 
     Raises:
-        SubmissionError: they are not; every reason is in the message.
-        PlanError: the run's plan can't be read.
+        RunError: they don't; the message has all reasons.
         OSError: a file can't be read.
     """
-    manifest = _manifest(run)
-    if manifest["settings"].get("gateway", "on") != "on":
-        raise SubmissionError(
-            f"run {run.run_id} was made without the gateway: its claws had their users' own credentials, and what "
-            "they left behind may show them, so it is not exported"
+    manifest = run.manifest()
+    if not manifest.settings.has_gateway:
+        raise RunError(
+            f"run {run.run_id} was made without the gateway: its claws had the user's own credentials, which its "
+            "artifacts may contain, so it is not exported"
         )
     asked = [case for case in _asked_for(run) if case.claw == claw]
-    if not asked or claw not in manifest["claws"]:
-        raise SubmissionError(
-            f"run {run.run_id} has no cases of {claw}: it has {', '.join(claws_of(run)) or 'none'}"
-        )
+    if not asked or claw not in manifest.claws:
+        raise RunError(f"run {run.run_id} has no cases of {claw}: it has {', '.join(claws_of(run)) or 'none'}")
     chosen = _split(split, asked, run.run_id)
     asked = [case for case in asked if _set_of(case.instance_id) == chosen.set_name]
     if sample not in {case.sample for case in asked}:
         most = max((case.sample for case in asked), default=0)
-        raise SubmissionError(f"run {run.run_id} has no sample {sample} of {claw}: it has {most}")
+        raise RunError(f"run {run.run_id} has no sample {sample} of {claw}: it has {most}")
     cases, problems = _finished(run, asked)
-    cases = [case for case in cases if case.folder.sample == sample]
+    cases = [case for case in cases if case.folder.id.sample == sample]
     problems += _of_the_split(chosen, {case.instance_id for case in asked if case.sample == sample}, subset=subset)
-    names = sorted({case.metadata["model_name_or_path"] for case in cases})
+    names = sorted({case.record.model_name_or_path for case in cases})
     if len(names) > 1:
-        problems.append(f"  predictions go by {len(names)} names, and must go by one: {', '.join(names)}")
+        problems.append(f"  the predictions have {len(names)} names, but must have one: {', '.join(names)}")
     if problems:
-        raise SubmissionError(
-            "\n".join([f"run {run.run_id} is no submission of {claw} for {chosen.title}:", *problems])
+        raise RunError(
+            "\n".join([f"run {run.run_id} is not a submission of {claw} for {chosen.title}:", *problems])
         )
-    try:
-        numbers = next(one for one in numbers_of(run) if one.claw == claw)
-    except ValueError as error:  # of another claw's case
-        raise SubmissionError(f"run {run.run_id} has a case with an outcome that there is not: {error}") from error
+    numbers = next(one for one in numbers_of(run) if one.claw == claw)
     return Submission(run, claw, chosen, sample, cases, numbers, manifest)
 
 
-def _manifest(run: RunDirectory) -> dict[str, Any]:
-    try:
-        held: dict[str, Any] = json.loads(run.manifest_path.read_bytes())
-        if not all(isinstance(held[part], dict) for part in ("settings", "claws")):
-            raise TypeError("settings and claws must be mappings")
-    except FileNotFoundError as error:
-        raise SubmissionError(f"{run.path} is no run: it has no manifest.json") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise SubmissionError(f"{run.manifest_path} is not a manifest: {error}") from error
-    return held
-
-
-def _asked_for(run: RunDirectory) -> list[PlannedCase]:
-    """What the run was asked for; what it has is of that, whether the plan says so or not."""
-    there = {PlannedCase(case.claw, case.instance_id, case.sample) for case in run.cases()}
+def _asked_for(run: RunDirectory) -> list[CaseId]:
+    """The planned cases, and cases that have a folder although they are not in the plan."""
+    there = {case.id for case in run.cases()}
     return sorted(there | set(run.plan.cases()))
 
 
@@ -200,87 +176,65 @@ def _set_of(instance_id: str) -> str | None:
     return listed.set_name if listed is not None else None
 
 
-def _split(name: str | None, asked: Iterable[PlannedCase], run_id: str) -> Split:
-    """Raises SubmissionError: there is no such split, or more than one to choose from."""
+def _split(name: str | None, asked: Iterable[CaseId], run_id: str) -> Split:
+    """The split to use (raises RunError if there is none, or several to choose from)."""
     if name is not None:
         if name not in SPLITS:
-            raise SubmissionError(f"--split {name}: there are {', '.join(SPLITS)}")
+            raise RunError(f"--split {name}: choose from {', '.join(SPLITS)}")
         return SPLITS[name]
     sets = {_set_of(case.instance_id) for case in asked}
     there = [split for split in SPLITS.values() if split.set_name in sets]
     if len(there) != 1:
-        names = ", ".join(split.title for split in there) or "none of the suite's"
-        raise SubmissionError(f"run {run_id} has instances of several splits, say which by --split: {names}")
+        names = ", ".join(split.title for split in there) or "none is known"
+        raise RunError(f"run {run_id} has instances of several splits, choose one with --split: {names}")
     return there[0]
 
 
-def _finished(run: RunDirectory, asked: Iterable[PlannedCase]) -> tuple[list[Finished], list[str]]:
-    """The cases that are whole, and what is wrong with the others."""
+def _finished(run: RunDirectory, asked: Iterable[CaseId]) -> tuple[list[Finished], list[str]]:
+    """The complete cases, and what is wrong with the others."""
     finished = []
     lacking: dict[str, list[str]] = {}
-    for name in asked:
-        folder = run.case(*name)
-        metadata, shown = folder.metadata(), folder.path.name
-        if metadata is None:
-            begun = folder.path.exists()
-            lacking.setdefault("begun, and without a verdict" if begun else "not run", []).append(shown)
-            continue
-        if metadata["outcome"] not in list(Outcome):
-            lacking.setdefault("with an outcome that there is not", []).append(shown)
-            continue
-        outcome = Outcome(metadata["outcome"])
-        if not POLICY[outcome].counts:
-            lacking.setdefault(f"ended by {outcome}: {POLICY[outcome].meaning}", []).append(shown)
-            continue
-        manifest = _manifest_of(folder)
-        fault = "its manifest is gone, or not whole" if manifest is None else _fault(folder, outcome)
-        if manifest is None or fault:
-            lacking.setdefault(str(fault), []).append(shown)
-            continue
-        finished.append(Finished(folder, metadata, manifest))
+    for case in asked:
+        folder = run.case(case)
+        try:
+            found = _finished_or_fault(folder)
+        except RunError:
+            found = "with a record that can't be understood"
+        if isinstance(found, Finished):
+            finished.append(found)
+        else:
+            lacking.setdefault(found, []).append(folder.path.name)
     return finished, [_line(why, names) for why, names in lacking.items()]
 
 
-def _manifest_of(folder: CaseFolder) -> dict[str, Any] | None:
-    try:
-        found = json.loads((folder.path / "manifest.json").read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _fault(folder: CaseFolder, outcome: Outcome) -> str | None:
-    """What of a finished case is not there any more, or contradicts itself; None where it is whole."""
+def _finished_or_fault(folder: CaseFolder) -> Finished | str:
+    """A complete case, or what it lacks (raises RunError, OSError)."""
+    record, manifest = folder.metadata(), folder.manifest()
+    if record is None:
+        return "begun, but without a verdict" if folder.path.exists() else "not run"
+    if not record.policy.counts:
+        return f"ended by {record.outcome}: {record.policy.meaning}"
+    if manifest is None:
+        return "without a complete manifest"
     if folder.prediction() is None:
-        return "its patch is not what was exported"
-    evaluation = folder.path / "evaluation"
-    report = evaluation / "report.json"
-    if not folder.patch() or not report.is_file():
-        # what was not judged can't have been resolved; what could not be applied has no report
-        return "resolved, without the official harness's report" if POLICY[outcome].passes else None
-    try:
-        resolved = bool(json.loads(report.read_bytes())[folder.instance_id]["resolved"])
-    except (ValueError, KeyError, TypeError):
-        return "the official harness's report is not whole"
-    if POLICY[outcome].passes and not resolved:
-        return "resolved, which the official harness's report does not say"
-    return None if (evaluation / "test_output.txt").is_file() else "the output of its tests is gone"
+        return "whose patch is not what was exported"
+    return Finished(folder, record, manifest)
 
 
 def _of_the_split(split: Split, asked: set[str], *, subset: bool) -> list[str]:
-    """What a split has beyond what was asked for."""
+    """The problems of a run that does not cover a whole split."""
     if subset:
         return []
     if not split.name:
-        return ["  the embedded tasks are no split of the leaderboard; --subset writes the layout all the same"]
+        return ["  the embedded tasks are not a split of the leaderboard; --subset writes the layout anyway"]
     known = {name for name, listed in by_id().items() if listed.set_name == split.set_name}
     problems = []
     if known - asked:
-        problems.append(_line("never asked for", sorted(known - asked)))
+        problems.append(_line("never selected", sorted(known - asked)))
     if split.size > len(known):
         problems.append(
             f"  {split.name} has {split.size} instances, and the suite's lists have {len(known)} of them; "
-            "--subset writes the layout for those, which the leaderboard does not take"
+            "--subset writes the layout for those, which the leaderboard does not accept"
         )
     return problems
 
@@ -291,10 +245,5 @@ def _line(why: str, names: Sequence[str]) -> str:
 
 
 def dataset_of(split: Split) -> str:
-    """The published dataset that a split's rows are of."""
+    """The published dataset of a split's rows."""
     return DATASETS[split.set_name]
-
-
-def evaluation_file(case: Finished, name: str) -> Path:
-    """One of the files that the official harness left of a case, there or not."""
-    return case.folder.path / "evaluation" / name

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Fills .venv with exactly what requirements.lock says, and the project itself as an editable install.
-# Done already (a stamp of the lock file tells): returns at once. Needs Python >= 3.11 with venv (setup.sh).
+# If a stamp shows that this is done already, it returns at once. Needs Python >= 3.11 with venv (setup.sh).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
 
 if has flock; then
-    exec 9<requirements.lock # one at a time; the lock file is a lock file
+    exec 9<requirements.lock # only one process at a time: the lock file is used as a lock
     flock 9
 fi
 stamp=.venv/clawbench-stamp
@@ -26,13 +26,13 @@ fi
 rm -f "$stamp"
 python=.venv/bin/python
 if ! has uv && [ ! -x .venv/bin/uv ]; then
-    # Ten times as fast as pip; without it, packages.py does with pip.
-    $python -m pip install -q "$(grep '^uv==' requirements.lock)" || say "there is no uv to be had; going on with pip"
+    # It is ten times as fast as pip; without it, packages.py uses pip.
+    $python -m pip install -q "$(grep '^uv==' requirements.lock)" || say "uv could not be installed; continuing with pip"
 fi
 say "installing the locked dependencies"
-# as pip does: else every process compiles them for itself where PYTHONDONTWRITEBYTECODE is set, or .venv is read-only
+# as pip does: else every process would compile them again if PYTHONDONTWRITEBYTECODE is set or .venv is read-only
 export UV_COMPILE_BYTECODE=1
-$python -I clawbench/packages.py -r requirements.lock
-$python -I clawbench/packages.py --no-deps --no-build-isolation -e .
+$python -I clawbench/install/packages.py -r requirements.lock
+$python -I clawbench/install/packages.py --no-deps --no-build-isolation -e .
 echo "$wanted" >"$stamp"
 say ".venv is ready ($((SECONDS - started)) s)"

@@ -1,9 +1,9 @@
-"""Runs a command in a terminal of its own and keeps what it printed as a picture, for the README.
+"""Runs a command in a terminal of its own and saves its output as a picture, for the README.
 
     .venv/bin/python scripts/picture.py docs/images/run.svg pytest -n 2 -k nanobot --no-header
 
-The output is the command's own, but for the checkout's path, which becomes `~/clawbench`, and lines that a
-terminal would have overwritten. The picture needs no font and no address from elsewhere.
+The output is the command's own, except that the checkout's path becomes `~/clawbench` and lines that a terminal
+would have overwritten are left out. The picture needs no font or file from elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def record(command: list[str]) -> str:
 
 
 def shown(output: str) -> str:
-    """What is left to see at the end."""
+    """The text that is visible at the end."""
     lines = output.replace(str(ROOT), "~/clawbench").split("\n")
     lines = [line.rstrip("\r").rpartition("\r")[2] for line in lines]
     return "\n".join(line for line in lines if line.strip())

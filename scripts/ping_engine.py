@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def connect(address: str) -> socket.socket:
-    """A connection to an address as DOCKER_HOST has it (unix:// or tcp://)."""
+    """Connect to an address in the form of DOCKER_HOST (unix:// or tcp://)."""
     parts = urlsplit(address)
     if parts.scheme == "unix":
         connection = socket.socket(socket.AF_UNIX)
@@ -18,7 +18,7 @@ def connect(address: str) -> socket.socket:
 
 
 def main() -> int:
-    """Ask the engine for its ping; with TLS, that something listens is all that is asked."""
+    """Ping the engine; with TLS, only check that something listens."""
     try:
         with connect(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock") as connection:
             if os.environ.get("DOCKER_TLS_VERIFY"):

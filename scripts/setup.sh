@@ -4,8 +4,8 @@
 #   docker  a Docker engine that answers, and debootstrap
 #   venv    .venv with the locked versions of all dependencies
 #
-# First it looks at all that is missing. As root on Debian or Ubuntu it installs that; for everyone else it
-# says what to install, and ends with exit code 2 before it has changed anything.
+# It first looks for everything that is missing. As root on Debian or Ubuntu it installs that; for everyone else it
+# says what to install and ends with exit code 2 before it has changed anything.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -20,7 +20,7 @@ for goal in "$@"; do
 done
 
 packages=() # of Debian
-needs=()    # the same, for people
+needs=()    # the same, in words
 missing() { # package... : what it is for
     needs+=("  - ${*: -1}")
     packages+=("${@:1:$#-1}")
@@ -33,7 +33,7 @@ if [ -n "$want_docker" ]; then
         missing docker.io "a Docker engine (Debian: docker.io; others: https://docs.docker.com/engine/install)"
     fi
     if ! has debootstrap && can_install; then
-        # Where it can't be installed for them, people need it only if no registry has the base image.
+        # Where it can't be installed here, it is needed only if no registry has the base image.
         missing debootstrap debian-archive-keyring gpgv "debootstrap"
     fi
 fi
@@ -52,7 +52,7 @@ if [ -n "$want_venv" ]; then
 fi
 
 if ((${#packages[@]})) && ! can_install; then
-    die "clawbench needs what this machine lacks:" "${needs[@]}" \
+    die "clawbench needs what is missing on this machine:" "${needs[@]}" \
         "Install it and run the command again; as root on Debian or Ubuntu this command does so by itself." \
         "Nothing was changed."
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts a Docker engine and waits until it answers: by systemd where that runs, else as a process of its own,
-# with log and pid in .claws/dockerd.log and .claws/dockerd.pid (CLAWBENCH_HOME instead of .claws, if set).
+# Starts a Docker engine and waits until it answers: with systemd if that runs, else as a process of its own with log
+# and pid in .claws/dockerd.log and .claws/dockerd.pid (in CLAWBENCH_HOME instead of .claws, if set).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

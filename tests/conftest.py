@@ -1,8 +1,9 @@
 """What holds for all tests, wherever they are run.
 
-No property test fails for being slow: how long an example takes says nothing on a shared machine. And a suite that
-was begun in the background, where shells have Ctrl-C ignored, hands that on to no process that a test interrupts.
-Tests start some thousand processes of the suite's own; what Python compiles for one is there for the next.
+- No property test fails for being slow: how long an example takes says nothing on a shared machine.
+- Shells start background jobs with Ctrl-C ignored, and children inherit that. Tests interrupt processes, so it is
+  undone here.
+- Tests start thousands of Python processes. They share the compiled files.
 """
 
 from __future__ import annotations

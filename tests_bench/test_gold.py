@@ -1,6 +1,6 @@
 """Whether the benchmark can be run here at all: `clawbench gold`, without any claw."""
 
-from clawbench.gold.check import GoldCheck
+from clawbench.preflight.gold_checks import GoldCheck
 
 
 def test_gold(gold: GoldCheck) -> None:

@@ -1,13 +1,11 @@
-"""The benchmark: whether the official SWE-bench harness resolves what the claw left in the repository."""
+"""The benchmark: does the official SWE-bench harness resolve what the claw left in the repository?"""
 
-from clawbench.case import Case
-from clawbench.solving import Attempt
+from clawbench.run.agent_run import Claw, Container
+from clawbench.run.case import Case
 
 
-def test_resolved(case: Case, attempt: Attempt | None) -> None:
+def test_resolved(case: Case, container: Container, adapter: Claw) -> None:
     """One claw on one instance, in a fresh container that holds the instance's own past and no way out."""
-    if attempt is not None:
-        attempt.run_claw()
-        attempt.export()
-    case.judge()
-    assert case.is_resolved
+    adapter.run(container, case.task)
+    patch = container.export()
+    assert case.judge(patch).resolved

@@ -1,9 +1,9 @@
-"""What an agent changed, and the bytes of it, out of the ended container.
+"""What an agent changed, read with its bytes from the ended container.
 
-The engine keeps a container's changes in a layer of its own, and it is that layer which is read: neither time
-stamps nor git nor any other program inside can hide a change from it, and the work grows with the changes, not
-with the repository. (The engine's own list of changes compares sizes and time stamps: an edit that keeps both
-is not in it.) Where the layer can't be had, the whole final tree is read and compared by content instead.
+The engine keeps a container's changes in a layer of their own, and that layer is read: neither time stamps nor git
+nor any other program in the container can hide a change from it, and the work grows with the changes, not with the
+repository. (The engine's own list of changes compares sizes and time stamps, and misses an edit that keeps both.)
+If the layer can't be read, the whole final tree is read instead and compared by content.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import itertools
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from workspace.archive import client_of, kind, open_archive
+from workspace.container_files import client_of, kind, open_archive
+from workspace.host_git import GITLINK, LINK
 from workspace.start_tree import StartTree
-from workspace.tree import GITLINK
+from workspace.throwaway import throwaway
 
 _LAYER = "/clawbench-layer"
 
@@ -34,32 +35,32 @@ class FinalFile:
     mode: str
     """As git writes it: 100644, 100755 or 120000."""
     content: Path
-    """A file on the host with the bytes (for a link: its target)."""
+    """A file on the host with its bytes; for a link, its target."""
 
 
 @dataclass
 class Changes:
-    """All that differs, or may differ, from the start tree."""
+    """Everything that differs, or may differ, from the start tree."""
 
     files: dict[bytes, FinalFile] = field(default_factory=dict)
     deleted: set[bytes] = field(default_factory=set)
     special: set[bytes] = field(default_factory=set)
     """Pipes, sockets and devices, which git can't hold."""
     of_git: set[bytes] = field(default_factory=set)
-    """What lies in the `.git` of other repositories."""
+    """Files in the `.git` of other repositories."""
 
 
 class ChangeReader:
     """Reads the changes of one ended container."""
 
     def __init__(self, container: Container, start: StartTree, scratch: Path, workdir: str) -> None:
-        """Nothing is read yet.
+        """Read nothing yet.
 
         Args:
-            container: ended; nothing writes to it any more.
+            container: ended, so that nothing writes to it any more.
             start: the start tree.
-            scratch: an empty folder on the host for the contents.
-            workdir: the repository, inside the container.
+            scratch: an empty folder on the host for the contents of files.
+            workdir: the repository's folder inside the container.
         """
         self._container = container
         self._start = start
@@ -72,7 +73,7 @@ class ChangeReader:
         self._numbers = itertools.count()
 
     def read(self) -> Changes:
-        """Read them all."""
+        """Read all changes."""
         layer = _layer_of(self._container)
         if layer is None or not self._read_layer(layer):
             self._read_everything()
@@ -80,8 +81,13 @@ class ChangeReader:
         return self._changes
 
     def _read_layer(self, layer: str) -> bool:
-        """Read the container's own layer, through a container that is never started; False where that can't be."""
-        with suppress(APIError), _holding(self._container, layer) as holder:
+        """Read the container's own layer; returns False if that is not possible."""
+        # the layer is mounted into a container that is never started
+        client, image = client_of(self._container), self._container.attrs["Image"]
+        with (
+            suppress(APIError),
+            throwaway(client, image, self._container.labels, {}, mounts={_LAYER: layer}) as holder,
+        ):
             place = _LAYER + self._workdir
             root = kind(holder, place)
             if root == "link":
@@ -95,7 +101,7 @@ class ChangeReader:
         return False
 
     def _read_everything(self) -> None:
-        """Read the whole final tree, also where a link stands in the repository's place."""
+        """Read the whole final tree, even through a link in place of the repository's folder."""
         self._changes = Changes(deleted=set(self._start.entries))
         self._folders.clear()
         self._whiteouts.clear()
@@ -105,10 +111,10 @@ class ChangeReader:
         entries = self._start.entries
         self._changes.deleted -= {path for path in self._folders & set(entries) if entries[path].mode == GITLINK}
         for path in self._start.untracked & set(self._changes.files):
-            del self._changes.files[path]  # the image's own, as far as can be told
+            del self._changes.files[path]  # most likely the image's own
 
     def _take_all(self, container: Container, place: str) -> None:
-        """Take every file at a place but those of the repository's own `.git`."""
+        """Take every file below a place, except for those of the repository's own `.git`."""
         links: dict[bytes, bytes] = {}
         with open_archive(container, place) as archive:
             for member in archive:
@@ -127,18 +133,17 @@ class ChangeReader:
         self._note_deleted()
 
     def _note_deleted(self) -> None:
-        """What the start tree had where something else is now, or nothing."""
+        """Note what the start tree had where there is something else now, or nothing."""
         entries = self._start.entries
-        entries.load(self._taken | self._folders)
         for path in self._taken:
-            self._changes.deleted |= entries.below(path)  # gone, or a folder may have been there
+            self._changes.deleted |= entries.below(path)
         for path in self._folders:
             entry = entries.get(path)
             if entry is not None and entry.mode != GITLINK:
                 self._changes.deleted.add(path)
 
     def _take(self, archive: tarfile.TarFile, path: bytes, member: tarfile.TarInfo) -> None:
-        """Take what is no folder and no second name."""
+        """Take anything but a folder or a second name of a file (a hard link)."""
         self._taken.add(path)
         if member.ischr() and (member.devmajor, member.devminor) == (0, 0):
             self._whiteouts.add(path)
@@ -150,7 +155,7 @@ class ChangeReader:
             self._changes.special.add(path)
 
     def _take_link(self, path: bytes, first: bytes) -> None:
-        """Take a second name of a file, a pipe or a whiteout, all of which may have several."""
+        """Take a second name of a file, a pipe or a whiteout."""
         if is_of_git(path):
             self._note_of_git(path)
             return
@@ -161,12 +166,12 @@ class ChangeReader:
         self._taken.add(path)
 
     def _take_links_to_git(self, container: Container, place: str, links: Mapping[bytes, bytes]) -> None:
-        """Take second names whose first one lies in a `.git`, of which nothing was kept: read that once more."""
+        """Take second names of files in a `.git`, by reading that once more: nothing of it was kept."""
         wanted: dict[bytes, bytes] = {}
         for path, first in links.items():
             if is_of_git(first) and first not in self._whiteouts and not is_of_git(path):
                 wanted.setdefault(first, path)
-        # the whole `.git`: the engine finds no single file whose name is not UTF-8
+        # the whole `.git`, because the engine finds no single file whose name is not UTF-8
         for root in sorted({_git_folder(first) for first in wanted}):
             with open_archive(container, f"{place}/{os.fsdecode(root)}") as archive:
                 for member in archive:
@@ -186,7 +191,7 @@ class ChangeReader:
         content = self._scratch / str(next(self._numbers))
         if member.issym():
             content.write_bytes(os.fsencode(member.linkname))
-            return FinalFile("120000", content)
+            return FinalFile(LINK, content)
         source = archive.extractfile(member)
         with content.open("wb") as target:
             if source is not None:
@@ -194,27 +199,27 @@ class ChangeReader:
         return FinalFile("100755" if member.mode & 0o100 else "100644", content)
 
     def _find_hidden(self) -> bool:
-        """Folders that were removed and made again hide all that the start tree had in them.
+        """Find the folders that were removed and made again: everything that the start tree had in them is gone.
 
-        The layer marks them where only its host can read it, so the final tree is asked: one path of the start
-        tree that the layer says nothing of is there in every folder but those.
+        The layer marks them in a way that only the engine's host can read. So the final tree is asked for a
+        path of the start tree that the layer does not mention: only in such a folder is it missing.
 
         Returns:
-            False where it can't be told, because the engine takes no name of those that could be asked for.
+            False if a folder has no such path that the engine can be asked for, as its name is not UTF-8.
         """
         entries = self._start.entries
-        said = {*self._changes.files, *self._changes.deleted, *self._changes.special, *self._folders}
+        mentioned = {*self._changes.files, *self._changes.deleted, *self._changes.special, *self._folders}
         for folder in sorted({b"", *self._folders}, key=len):
-            silent = [path for path in entries.children(folder) if path not in said]
-            if not silent:
+            others = [path for path in entries.children(folder) if path not in mentioned]
+            if not others:
                 continue
-            asked = next((path for path in silent if _is_utf8(path)), None)
+            asked = next((path for path in others if _is_utf8(path)), None)
             if asked is None:
                 return False
             if kind(self._container, f"{self._workdir}/{os.fsdecode(asked)}") is None:
                 hidden = entries.below(folder) - set(self._changes.files)
                 self._changes.deleted |= hidden
-                said |= hidden
+                mentioned |= hidden
         return True
 
 
@@ -227,45 +232,27 @@ def _is_utf8(path: bytes) -> bool:
 
 
 def is_of_git(path: bytes) -> bool:
-    """Whether a path is in, or is, a `.git`, which git takes for a repository's own in any case of its letters."""
+    """Whether a path is, or lies in, a `.git`; git ignores the case of its letters."""
     return any(part.lower() == b".git" for part in path.split(b"/"))
 
 
 def _git_folder(path: bytes) -> bytes:
-    """The outermost `.git` that a path is in."""
+    """The outermost `.git` that a path lies in."""
     parts = path.split(b"/")
     depth = next(number for number, part in enumerate(parts, 1) if is_of_git(part))
     return b"/".join(parts[:depth])
 
 
 def _layer_of(container: Container) -> str | None:
-    """Where the engine's host keeps the container's own layer; None where it can't be read as files."""
+    """Where the engine's host keeps the container's own layer; None if it can't be read as files."""
     container.reload()
     driver = container.attrs.get("GraphDriver") or {}
     if driver.get("Name") != "overlay2":
         return None
     client = client_of(container)
     status = dict(client.info().get("DriverStatus") or [])
-    # with these a file of the layer is not whole, or a folder in it is not where its name says
+    # otherwise files of the layer may be incomplete, or its folders lie elsewhere than their names say
     if status.get("Native Overlay Diff") != "true" or status.get("Using metacopy", "false") == "true":
         return None
     upper = (driver.get("Data") or {}).get("UpperDir")
     return str(upper) if upper else None
-
-
-@contextmanager
-def _holding(container: Container, layer: str) -> Iterator[Container]:
-    """A container, created and never started, that shows a layer read-only; removed at the end."""
-    holder = client_of(container).containers.create(
-        container.attrs["Image"],
-        use_config_proxy=False,
-        command=["true"],
-        network_mode="none",
-        labels=container.labels,
-        volumes={layer: {"bind": _LAYER, "mode": "ro"}},
-    )
-    try:
-        yield holder
-    finally:
-        with suppress(NotFound):
-            holder.remove(force=True, v=True)

@@ -1,7 +1,7 @@
-"""One case's containers: the workspace with no network but loopback, and the forwarder that shares it.
+"""A case's two containers: the workspace, whose only network is loopback, and the forwarder.
 
-The forwarder is the one way out: it listens on loopback inside the workspace's network namespace and hands the
-bytes to this case's gateway socket, which only it has mounted.
+The forwarder is the only way out. It shares the workspace's network namespace, listens on loopback there, and
+passes the bytes on to the case's gateway socket, which only the forwarder has mounted.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from workspace.errors import WorkspaceError
 from workspace.owner import KEPT_PREFIX
 from workspace.prepare import WORKDIR, PreparedImage
 from workspace.running import Workspace
 from workspace.throwaway import script
+from workspace.workspace_errors import WorkspaceError
 
 GATEWAY_PORT = 41411
 _SOCKET_MOUNT = "/gateway"
 _NEEDED_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
-"""What package managers, test suites and `su` need of root; nothing that reaches past the container."""
+"""What package managers, test suites and `su` need; none reaches beyond the container."""
 
 
 @dataclass(frozen=True)
@@ -35,27 +35,27 @@ class Limits:
 
     pids: int = 300
     memory: str = "8g"
-    """As Docker writes it; there is no swap beyond it."""
+    """In Docker's notation; swap is not added to it."""
 
     @classmethod
     def from_environment(cls) -> Limits:
-        """The limits that CLAW_PIDS_LIMIT and CLAW_CONTAINER_MEMORY set, defaults elsewhere.
+        """The limits in CLAW_PIDS_LIMIT and CLAW_CONTAINER_MEMORY, or the defaults.
 
         Raises:
-            ValueError: one of them is not a limit.
+            ValueError: one of them is malformed.
         """
         pids = os.environ.get("CLAW_PIDS_LIMIT", str(cls.pids))
         memory = os.environ.get("CLAW_CONTAINER_MEMORY", cls.memory).lower()
         if not re.fullmatch("0*[1-9][0-9]*", pids):
             raise ValueError(f"CLAW_PIDS_LIMIT={pids!r}: must be a whole number above 0")
-        if not re.fullmatch("0*[1-9][0-9]*[bkmg]?", memory):  # for the engine, 0 is no limit
+        if not re.fullmatch("0*[1-9][0-9]*[bkmg]?", memory):  # to the engine, 0 means no limit
             raise ValueError(f"CLAW_CONTAINER_MEMORY={memory!r}: must be like 8g, 512m or bytes")
         return cls(int(pids), memory)
 
 
 @dataclass
 class Keep:
-    """Whether a workspace stays when its case is over; set while the case runs."""
+    """Whether a workspace is kept after its case; may be set while the case runs."""
 
     keep: bool = False
 
@@ -74,32 +74,33 @@ def open_workspace(
     keep: Keep,
     egress: bool = False,
 ) -> Iterator[Workspace]:
-    """A fresh workspace, removed at the end whatever happened.
+    """A fresh workspace, which is removed at the end whatever happened.
 
     Args:
         client: the engine.
         prepared: the image.
-        name: the container's name; the forwarder's is made from it.
+        name: of the container; the forwarder's name is derived from it.
         labels: of the run and the case.
         limits: pids and memory.
-        gateway_socket: the case's socket; alone in its folder, which the forwarder gets. None: no way out.
-        mounts: host folder by container folder, read-only.
-        environment: of every process in it.
-        keep: asked at the end whether the workspace stays for looking into.
-        egress: an open network, for users who said so aloud.
+        gateway_socket: the case's socket, alone in its folder, which is mounted into the forwarder. None: no
+            way out.
+        mounts: folders of the host by folder in the container, read-only.
+        environment: of every process in the workspace.
+        keep: says at the end whether to keep the workspace for inspection.
+        egress: open the network, if the user explicitly asked for it.
 
     Raises:
-        WorkspaceError: the engine could not start it.
+        WorkspaceError: the engine could not start the containers.
     """
     with ExitStack() as stack:
-        container = _create(
+        container = _started(
             client,
             prepared,
             stack,
             keep,
             name=name,
             labels=labels,
-            # an init reaps what agents leave behind
+            # an init process reaps what agents leave behind
             init=True,
             entrypoint=["/bin/sh", "-c", "while :; do sleep 3600 & wait; done"],
             network_mode="bridge" if egress else "none",
@@ -112,10 +113,9 @@ def open_workspace(
             hostname="workspace",
             volumes=[f"{source}:{target}:ro" for target, source in mounts.items()],
         )
-        _start(container)
         forwarder = None
         if gateway_socket is not None:
-            forwarder = _create(
+            forwarder = _started(
                 client,
                 prepared,
                 stack,
@@ -136,30 +136,30 @@ def open_workspace(
                 memswap_limit="512m",
                 read_only=True,
                 working_dir="/",
-                # the socket's owner, because without capabilities root may not open another's
+                # the socket's owner: without capabilities, root may not open what is another user's
                 user=f"{os.getuid()}:{os.getgid()}",
                 volumes={str(gateway_socket.parent): {"bind": _SOCKET_MOUNT, "mode": "rw"}},
             )
-            _start(forwarder)
             _wait_until_ready(forwarder)
         yield Workspace(container, forwarder)
 
 
-def _create(
+def _started(
     client: docker.DockerClient, prepared: PreparedImage, stack: ExitStack, keep: Keep, **settings: object
 ) -> Container:
     try:
         container = client.containers.create(
             prepared.image_id,
             platform=prepared.platform,
-            use_config_proxy=False,  # a proxy of the user's may carry a password
+            use_config_proxy=False,  # the user's proxy settings may contain a password
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
             **settings,  # type: ignore[arg-type]
         )
+        stack.callback(_remove, container, keep)
+        container.start()
     except APIError as error:
-        raise WorkspaceError(f"the engine could not create a container: {error.explanation}") from error
-    stack.callback(_remove, container, keep)
+        raise WorkspaceError(f"the engine could not start a container: {error.explanation}") from error
     return container
 
 
@@ -173,15 +173,8 @@ def _remove(container: Container, keep: Keep) -> None:
     except NotFound:
         return
     except APIError as error:
-        if error.status_code != 409:  # someone else is removing it
+        if error.status_code != 409:  # another process is removing it
             raise
-
-
-def _start(container: Container) -> None:
-    try:
-        container.start()
-    except APIError as error:
-        raise WorkspaceError(f"the engine could not start a container: {error.explanation}") from error
 
 
 def _wait_until_ready(forwarder: Container) -> None:

@@ -1,5 +1,5 @@
-# Listens on 127.0.0.1 in the workspace's network namespace and hands bytes to the gateway's Unix socket,
-# unread and unchanged. Perl, because every Debian and Ubuntu image has it (perl-base is essential there).
+# Listens on 127.0.0.1 in the workspace's network namespace and passes all bytes on to the gateway's Unix socket,
+# unchanged. Written in Perl, because every Debian and Ubuntu image has it (perl-base is an essential package).
 # Arguments: the port, the socket's path.
 use strict;
 use warnings;
@@ -29,13 +29,13 @@ while (1) {
     exit 0;
 }
 
-# Both ways at once, neither waiting for the other: a gateway may answer before it has heard all.
+# Passes bytes both ways at once, because the gateway may answer before it has received everything.
 sub converse {
     my @sides = @_;
     $_->blocking(0) for @sides;
-    my @unsent = ('', '');    # what waits to be written to each side
+    my @unsent = ('', '');    # bytes still to be written to each side
     my @speaks = (1, 1);
-    my @told = (0, 0);        # that the other side has said all it has to say
+    my @told = (0, 0);        # whether a side knows that the other has closed
     while (1) {
         my @read = grep { $speaks[$_] && length $unsent[1 - $_] < 262144 } 0, 1;
         my @write = grep { length $unsent[$_] } 0, 1;

@@ -1,9 +1,9 @@
-"""The images that the suite pulled or made: which they are, what room they take, and how one is removed.
+"""The images that the suite pulled or made, which of them runs still need, and the locks around both.
 
-Nothing else is ever removed. A pulled image carries no label of ours, and labels are handed on to whatever a user
-makes of an image, so it is written down: the name, and what it meant. An image is ours as long as its name still
-means that. It is removed by its name and without force: the engine refuses while a container is made of it, and an
-image that has another name as well stays under that one.
+Nothing else is ever removed. A pulled image carries no label of ours, and labels are inherited by whatever a user
+builds on an image, so each image is recorded in a file: its name and its id. An image is ours as long as its name
+still means that id. It is removed by name and without force: the engine refuses while a container uses it, and an
+image that also has another name stays under that one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 
 import docker
 from docker.errors import APIError, ImageNotFound
@@ -31,7 +32,7 @@ class OwnImage:
     name: str
     image_id: str
     source: str
-    """The instance's image that it was made from; its own name, where it is that one."""
+    """The name of the instance's image that it was made from; its own name if it is that image."""
 
     @property
     def is_source(self) -> bool:
@@ -43,7 +44,7 @@ class Inventory:
     """What the processes that share a folder have pulled and made on an engine."""
 
     def __init__(self, client: docker.DockerClient, home: Path) -> None:
-        """Nothing is read yet.
+        """Read nothing yet.
 
         Args:
             client: the engine.
@@ -55,59 +56,52 @@ class Inventory:
 
     @cached_property
     def _folder(self) -> Path:
-        # another engine's images are others, whatever their names
+        # the same name means another image on another engine
         return self._home / "own-images" / _digest(str(self._client.info()["ID"]))
 
     def note(self, name: str, source: str | None = None) -> None:
-        """Write down that an image was pulled or made.
+        """Record that an image was pulled or made.
 
         Args:
-            name: of the image, which is here.
-            source: what it was made from; None: it is an instance's own image.
+            name: of the image, which the engine has.
+            source: the image that it was made from; None if it is an instance's own image.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(name)
-        fresh = path.with_suffix(f".{os.getpid()}.new")
         row = {"name": name, "image_id": self._client.images.get(name).id, "source": source or name}
-        fresh.write_text(json.dumps(row))
-        fresh.replace(path)
+        _replace(self._path(name), row)
 
     def images(self) -> list[OwnImage]:
-        """All of ours that are still there, as they were."""
+        """Our images that are still as they were recorded; the records of all others are removed."""
         found = []
         for path in sorted(self._folder.glob("*.json")):
             try:
                 text = path.read_text()
                 image = OwnImage(**json.loads(text))
             except FileNotFoundError:
-                continue  # another run removes it at this moment
+                continue  # another run has just removed it
             except (ValueError, TypeError):
-                path.unlink(missing_ok=True)  # a power cut tore it: what is not known to be ours is not ours
+                path.unlink(missing_ok=True)  # torn by a power cut: what is not known to be ours is not ours
                 continue
             if self._id_of(image.name) == image.image_id:
                 found.append(image)
-            else:
-                self._forget(path, text, image.source)
+                continue
+            # removed by somebody, or its name given to another image; a process that is pulling it records it anew
+            with suppress(Timeout, FileNotFoundError), image_lock(self._home, image.source).acquire(timeout=0):
+                if path.read_text() == text:
+                    path.unlink()
         return found
 
-    def _forget(self, path: Path, text: str, source: str) -> None:
-        """Somebody removed an image, or gave its name to another; who pulls it at this moment notes it anew."""
-        with suppress(Timeout, FileNotFoundError), image_lock(self._home, source).acquire(timeout=0):
-            if path.read_text() == text:
-                path.unlink()
-
     def size(self, images: Iterable[OwnImage]) -> int:
-        """The bytes that images take together; a layer that several have counts once."""
+        """The bytes that some images take together; a layer that they share counts once."""
         layers: set[tuple[str, ...]] = set()
         for image in images:
             layers |= self._layers_of(image.image_id)
         return sum(int(layer[-1]) for layer in layers)
 
     def _layers_of(self, image_id: str) -> frozenset[tuple[str, ...]]:
-        """The steps that made an image, each with its bytes.
+        """The build steps of an image, each with its bytes.
 
-        The engine does not tell the size of a layer by its name; images that share a layer share the step that
-        made it.
+        The engine tells the sizes of steps, not of layers; images that share a layer share the step that made it.
         """
         if image_id not in self._layers:
             try:
@@ -120,28 +114,24 @@ class Inventory:
         return self._layers[image_id]
 
     def remove(self, image: OwnImage) -> bool:
-        """Remove an image, with the layers that nothing else has.
+        """Remove an image together with the layers that no other image has.
 
         Returns:
-            whether it is gone: not where a container is made of it, or a process pulls it.
+            whether it is gone: False if a container uses it or a process is pulling it.
         """
-        lock = image_lock(self._home, image.source)
         try:
-            lock.acquire(timeout=0)
+            with image_lock(self._home, image.source).acquire(timeout=0):
+                with suppress(ImageNotFound):  # another run was quicker
+                    if self._id_of(image.name) == image.image_id:
+                        self._client.images.remove(image.name)
+                # still under the lock: whoever pulls it next records it anew
+                self._path(image.name).unlink(missing_ok=True)
         except Timeout:
             return False
-        try:
-            with suppress(ImageNotFound):  # another run was quicker
-                if self._id_of(image.name) == image.image_id:
-                    self._client.images.remove(image.name)
-            # before the lock is given back: whoever pulls it next writes it down anew
-            self._path(image.name).unlink(missing_ok=True)
         except APIError as error:
             if error.status_code == _IN_USE:
                 return False
             raise
-        finally:
-            lock.release()
         return True
 
     def _id_of(self, name: str) -> str | None:
@@ -154,8 +144,53 @@ class Inventory:
         return self._folder / f"{_digest(name)}.json"
 
 
+class Needs:
+    """The images that one run still needs, published for the other runs on this machine.
+
+    The controller holds a lock beside its list. The kernel releases the lock when the process ends for whatever
+    reason, so that a killed run needs nothing any more, and no process id has to be checked.
+    """
+
+    def __init__(self, home: Path) -> None:
+        """Take the lock; `close` releases it.
+
+        Args:
+            home: the folder that all processes on this machine share.
+        """
+        self._folder = home / "needed-images"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._path = self._folder / f"{os.getpid()}-{token_hex(4)}.json"
+        # it may be closed by another thread than the one that opened it
+        self._lock = FileLock(self._path.with_suffix(".lock"), thread_local=False)
+        self._lock.acquire()
+
+    def tell(self, names: Iterable[str]) -> None:
+        """Publish the images that are still needed, under every name that they may have."""
+        _replace(self._path, sorted(names))
+
+    def of_others(self) -> frozenset[str]:
+        """What all other live runs need; the lists of dead runs are removed."""
+        needed: set[str] = set()
+        for path in set(self._folder.glob("*.json")) - {self._path}:
+            lock = path.with_suffix(".lock")
+            try:
+                with FileLock(lock).acquire(timeout=0):
+                    path.unlink(missing_ok=True)
+                    lock.unlink(missing_ok=True)
+            except Timeout:
+                with suppress(FileNotFoundError):  # it has just been closed
+                    needed.update(json.loads(path.read_text()))
+        return frozenset(needed)
+
+    def close(self) -> None:
+        """Need nothing any more."""
+        self._path.unlink(missing_ok=True)
+        self._path.with_suffix(".lock").unlink(missing_ok=True)
+        self._lock.release()
+
+
 def image_lock(home: Path, name: str) -> FileLock:
-    """The lock of whoever pulls or removes an image."""
+    """The lock that a process holds while it pulls or removes an image."""
     return home_lock(home, f"image-{_digest(name)}")
 
 
@@ -167,3 +202,10 @@ def home_lock(home: Path, name: str) -> FileLock:
 
 def _digest(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:16]
+
+
+def _replace(path: Path, content: object) -> None:
+    """Write a JSON file so that readers see the old content or the new, never a part."""
+    fresh = path.with_suffix(f".{os.getpid()}.new")
+    fresh.write_text(json.dumps(content))
+    fresh.replace(path)

@@ -1,9 +1,9 @@
-"""Preparing an image: the same file system with a repository that holds the start commit's own past alone.
+"""Prepare an image: the same file system, with a repository that holds only the start commit's own past.
 
-It is done once per source image, however many workers ask, and verified before anyone may use it: every
-object in the prepared repository is compared with the closure of the start commit, and every file below
-`.git` must be one that is known to be harmless. What can't be proven is not used. The proof goes into the
-image's labels, from where the manifests take it.
+Each source image is prepared once, however many workers ask, and verified before anyone may use it: every
+object in the prepared repository is compared with the closure of the start commit, and every file below `.git`
+must be known to be harmless. What can't be proven is not used. The proof becomes a label of the image, where
+manifests find it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,12 +22,16 @@ from docker.errors import APIError, ImageNotFound
 from docker.models.containers import Container
 from filelock import FileLock
 
-from workspace.errors import PreparationError
-from workspace.owner import CASE, MAKER, OWNER, RUN, this_process
-from workspace.throwaway import put_files, run_script, script, throwaway
+from common.processes import this_process
+from workspace.container_files import put_files
+from workspace.owner import CASE, MAKER, OWNER, RUN
+from workspace.throwaway import run_script, script, throwaway
+from workspace.workspace_errors import PreparationError
 
 WORKDIR = "/testbed"
-_PREFIX = "clawbench.prepared."
+_PROOF = "clawbench.prepared.proof"
+_SOURCE = "clawbench.prepared.source"
+_BASE_COMMIT = "clawbench.prepared.base_commit"
 _REPOSITORY = "clawbench-prepared"
 _EVALUATION = "clawbench-evaluation"
 _HARMLESS = re.compile(
@@ -37,52 +41,36 @@ _HARMLESS = re.compile(
 
 @dataclass(frozen=True)
 class Proof:
-    """What the prepared repository was found to hold."""
+    """What the prepared repository contains."""
 
     start_commit: str
     commits: int
-    """Commits in the start commit's past, itself included."""
+    """The number of commits in the start commit's past, including itself."""
     objects: int
     digest: str
-    """Of the sorted names of all objects in the database."""
+    """Of the sorted ids of all objects in the database."""
     foreign: int = 0
-    """Objects beyond the start commit's closure: 0, or the image is not used."""
-
-    def as_labels(self) -> dict[str, str]:
-        """The proof as image labels."""
-        return {f"{_PREFIX}{name}": str(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def from_labels(cls, labels: Mapping[str, str]) -> Proof:
-        """Read the proof back (KeyError where it is not there)."""
-        return cls(
-            start_commit=labels[_PREFIX + "start_commit"],
-            commits=int(labels[_PREFIX + "commits"]),
-            objects=int(labels[_PREFIX + "objects"]),
-            digest=labels[_PREFIX + "digest"],
-            foreign=int(labels[_PREFIX + "foreign"]),
-        )
+    """The number of objects beyond the start commit's closure; the image is only used if it is 0."""
 
 
 @dataclass(frozen=True)
 class PreparedImage:
-    """An image that is fit for a claw."""
+    """An image that a claw may get."""
 
     tag: str
     image_id: str
     evaluation: str
-    """The image for the official harness: the same, with the tags of the start commit's own past, by which
-    build tools tell a version. In the source image itself a patch could fetch the fix out of the history while
-    it is being judged."""
+    """The image for the official harness: the same, with the tags of the start commit's own past, from which build
+    tools derive versions. In the source image, a patch could take the fix from the history while it is judged."""
     source: str
     source_id: str
     proof: Proof
     platform: str | None = None
-    """That containers of it are made for, where one was asked for."""
+    """The platform of its containers, if one was asked for."""
 
 
 def recipe_digest() -> str:
-    """What tells ways of preparing images apart: those that were prepared in another one are not this one's."""
+    """A digest of the scripts that prepare images; images prepared by other versions of them are not used."""
     return sha256((script("strip.sh") + script("verify.sh")).encode()).hexdigest()[:12]
 
 
@@ -107,11 +95,11 @@ def prepare(
         instance_id: for the prepared image's tag.
         base_commit: the instance's base commit, a full id.
         locks: a folder of lock files that all workers on this machine share.
-        labels: the labels for containers that this needs.
-        say: told what takes time.
+        labels: for the containers that this needs.
+        say: told before anything slow.
         workdir: the repository's folder inside the image.
-        platform: that the source image must be of; None takes it as it is.
-        made: told the name of each image that was not there before.
+        platform: of the source image; None is whatever it has.
+        made: called with the name of each new image.
 
     Raises:
         PreparationError: the repository can't be stripped, or the proof fails.
@@ -131,13 +119,13 @@ def prepare(
             made(evaluation)
             made(tag)
             image = client.images.get(tag)
-    proof = Proof.from_labels(image.labels)
+    proof = Proof(**json.loads(image.labels[_PROOF]))
     return PreparedImage(tag, str(image.id), evaluation, source, source_id, proof, platform)
 
 
 @dataclass(frozen=True)
 class _Preparation:
-    """One image being prepared."""
+    """The preparation of one image."""
 
     client: docker.DockerClient
     source: str
@@ -147,13 +135,13 @@ class _Preparation:
     platform: str | None
 
     def make(self, tag: str, evaluation: str) -> None:
-        """Strip, verify, and only then give the two images their names."""
+        """Strip, verify, and only then name the two images."""
         with self._throwaway(self.source, "strip.sh") as container:
             lines = run_script(container, ["/clawbench/strip.sh", self.workdir, self.base_commit])
             stripped = _commit(container)
         tagged = ""
         try:
-            # a fresh container: what is proven is the image that agents will get, not where it was made
+            # in a fresh container, because the image that agents get is what must be proven
             with self._throwaway(stripped, "verify.sh") as container:
                 proof = verify(container, self.workdir, self.base_commit)
             tagged = self._with_own_tags(stripped, lines)
@@ -178,31 +166,35 @@ class _Preparation:
             return _commit(container)
 
     def _name(self, image: str, tag: str, proof: Proof) -> None:
-        """Give an image its name, its proof, and what the source image runs by itself."""
+        """Give an image its name, its proof, and the entry point of the source image."""
         config = self.client.images.get(self.source).attrs["Config"]
-        marks = proof.as_labels() | {_PREFIX + "source": self.source, _PREFIX + "base_commit": self.base_commit}
+        proven = json.dumps(asdict(proof))
+        marks = {_PROOF: proven, _SOURCE: self.source, _BASE_COMMIT: self.base_commit, MAKER: ""}
         lines = [
             f"FROM {image}",
             f"ENTRYPOINT {json.dumps(config['Entrypoint'] or [])}",
             f"CMD {json.dumps(config['Cmd'] or [])}",
-            *(f"LABEL {name}={json.dumps(value)}" for name, value in {**marks, MAKER: ""}.items()),
+            *(f"LABEL {name}={json.dumps(value)}" for name, value in marks.items()),
         ]
         self.client.images.build(fileobj=io.BytesIO("\n".join(lines).encode()), tag=tag, rm=True)
 
 
 def _commit(container: Container) -> str:
-    """An image of the container, without the labels of ours that it would hand on to every container."""
+    """An image of the container, without our labels, which its containers would inherit."""
     marks = {OWNER: "", RUN: "", CASE: "", MAKER: this_process()}
     return str(container.commit(changes=[f"LABEL {name}={json.dumps(value)}" for name, value in marks.items()]).id)
 
 
 def verify(container: Container, workdir: str, base_commit: str) -> Proof:
-    """Prove what a created, not yet started container's repository holds.
+    """Prove what the repository in an image contains.
 
-    The container must have come from `throwaway` with `verify.sh` in it.
+    Args:
+        container: of the image, from `throwaway` with `verify.sh` in it.
+        workdir: the repository's folder.
+        base_commit: the instance's base commit.
 
     Raises:
-        PreparationError: something is there that is not the start commit's own past.
+        PreparationError: the repository contains something besides the start commit's own past.
     """
     lines = run_script(container, ["/clawbench/verify.sh", workdir, base_commit])
     facts: dict[str, list[str]] = {}
@@ -210,7 +202,7 @@ def verify(container: Container, workdir: str, base_commit: str) -> Proof:
         key, _, value = line.replace("submodule ", "").partition(" ")
         facts.setdefault(key, []).append(value)
     start = facts["start"][0]
-    problems = [] if facts["base"] == ["reachable"] else ["the base commit itself is not in it"]
+    problems = [] if facts["base"] == ["reachable"] else ["the base commit is not in it"]
     if any(int(count) for count in facts["foreign"]):
         problems.append(f"{sum(map(int, facts['foreign']))} objects beyond the start commit's past")
     if any(int(count) for count in facts["missing"]):

@@ -1,14 +1,11 @@
-"""Pulling the images of a run: once each over all processes, few at once, patiently, and written down.
+"""Pull the images of a run: each once and only a few at a time, over all processes on this machine.
 
-Locks in a folder that all workers share let one process pull an image while others that want it wait, and let a
-few pulls go on at once. A registry that throttles holds back every pull from it, whichever process was told. What
-was pulled is written down, because a pulled image carries no label of ours, and only what is ours may be removed.
+File locks let one process pull an image while others that want it wait. What was pulled is recorded, because a
+pulled image carries no label of ours and only our own images may be removed.
 """
 
 from __future__ import annotations
 
-import errno
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,116 +18,105 @@ import docker
 from docker.errors import APIError, ImageNotFound
 from filelock import FileLock, Timeout
 
-from engine.pulling import PATIENCE, Fault, PullError, pull
+from common.image_pull import PATIENCE, PullError, PullThrottledError, pull
 from workspace.inventory import Inventory, home_lock, image_lock
-from workspace.throttling import HeldBack
 
 AT_ONCE = 3
-"""Pulls at once over all processes. Each downloads three layers at once by the engine's default, which fills most
-lines, and unpacking is bound by the disk."""
+"""Pulls at once over all processes. The engine downloads three layers of each at a time, which fills most lines,
+and unpacking is bound by the disk."""
 _ATTEMPTS = 6
-"""Of a pull that breaks off. With the waits between them they cover about a minute."""
-_LONGEST = 60.0
-"""Seconds between two attempts at the most."""
-_LOOK = 0.2
-"""Seconds between two looks at a lock that another process has."""
-_TELL = 5.0
-"""Seconds between two words on how far a pull is."""
+"""Of a pull that fails. With the pauses between them they cover about a minute."""
+_THROTTLED_ATTEMPTS = 14
+"""Of a pull that meets a rate limit. They cover the better part of an hour."""
+_LONGEST_PAUSE = 900.0
+"""Seconds."""
+_LOCK_POLL = 0.2
+"""Seconds between two attempts to get a lock that another process holds."""
+_REPORT_EVERY = 5.0
+"""Seconds between two progress lines."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Pulls:
-    """One process's way to pull images."""
+    """How this process pulls images."""
 
     client: docker.DockerClient
     home: Path
     """The folder that all processes on this machine share."""
     platform: str | None = None
-    """As in `linux/amd64`; None: the engine's own."""
+    """Such as `linux/amd64`; None is the engine's own."""
     wait: Callable[[float], None] = time.sleep
-    """Lets seconds pass; what it raises gives the pull up."""
-    first_wait: float = 2.0
-    """Seconds, at the most, before the second attempt; they double with each."""
+    """Waits some seconds; if it raises, the pull is given up."""
+    first_pause: float = 2.0
+    """Seconds, at most, before the second attempt; the pause doubles with each further attempt."""
     patience: float = PATIENCE
-    """Seconds without a word from the engine."""
+    """Seconds of silence from the engine after which an attempt has failed."""
 
     def is_here(self, name: str) -> bool:
-        """Whether the engine has an image of that name, for the platform."""
+        """Whether the engine has an image of this name, for the platform."""
         try:
             found = self.client.images.get(name).attrs
         except ImageNotFound:
             return False
         except APIError as error:
-            if error.status_code == 400:  # a name with capitals is no reference at all
+            if error.status_code == 400:  # a name with capitals is no valid reference
                 return False
             raise
         return self.platform is None or self.platform.split("/")[:2] == [found["Os"], found["Architecture"]]
 
     def pull(self, name: str, say: Say) -> None:
-        """Have the engine pull an image, unless it has it, or another process pulled it meanwhile.
+        """Pull an image, unless the engine has it by now.
 
         Args:
             name: of the image.
-            say: told of waits, attempts and how far it is.
+            say: gets a line about waits, attempts and progress.
 
         Raises:
-            PullError: there is no such image, it is denied, or every attempt broke off.
-            OSError: with ENOSPC, the engine's disk is full.
+            PullError: there is no such image, access is denied, or every attempt failed.
         """
         with self._one_of([image_lock(self.home, name)], say, f"waiting for another process that pulls {name}"):
-            if self.is_here(name):
-                return
-            try:
-                self._until_done(name, say)
-            except PullError as error:
-                if error.fault is Fault.FULL:
-                    raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {error}", name) from error
-                raise
-            Inventory(self.client, self.home).note(name)
+            if not self.is_here(name):
+                self._pull_with_retries(name, say)
+                Inventory(self.client, self.home).note(name)
 
-    def _until_done(self, name: str, say: Say) -> None:
-        broken = 0
-        registry = HeldBack(self.home, name, self.wait)
+    def _pull_with_retries(self, name: str, say: Say) -> None:
         slots = [home_lock(self.home, f"pull-slot-{number}") for number in range(AT_ONCE)]
+        attempt = 1
         while True:
-            registry.sit_out(say)
             try:
                 with self._one_of(slots, say, f"waiting to pull {name}: {AT_ONCE} pulls are under way"):
-                    if registry.until() is None:
-                        say(f"pulling {name}")
-                        heard = _Told(name, say, self.wait).hear
-                        pull(self.client, name, platform=self.platform, patience=self.patience, heard=heard)
-                        return
+                    say(f"pulling {name}")
+                    progress = _Progress(name, say, self.wait).hear
+                    pull(self.client, name, platform=self.platform, patience=self.patience, on_event=progress)
+                return
             except PullError as error:
-                if error.fault is Fault.THROTTLED:
-                    registry.hold_back(str(error))
-                    continue
-                broken += 1
-                if error.fault is not Fault.BROKEN or broken == _ATTEMPTS:
+                most = _THROTTLED_ATTEMPTS if isinstance(error, PullThrottledError) else _ATTEMPTS
+                if not error.is_retried or attempt >= most:
                     raise
-                # not all at once: whatever broke this one broke others as well
-                pause = min(_LONGEST, self.first_wait * 2 ** (broken - 1)) * random.uniform(0.5, 1)  # noqa: S311
-                say(f"pulling {name} broke off ({error}); attempt {broken + 1} of {_ATTEMPTS} in {pause:.0f} s")
+                # with jitter, because whatever broke this pull broke others as well
+                pause = min(_LONGEST_PAUSE, self.first_pause * 2 ** (attempt - 1)) * random.uniform(0.5, 1)  # noqa: S311
+                attempt += 1
+                say(f"pulling {name} failed ({error}); attempt {attempt} of {most} in {pause:.0f} s")
                 self.wait(pause)
 
     @contextmanager
     def _one_of(self, locks: Sequence[FileLock], say: Say, waiting: str) -> Iterator[None]:
-        """Hold one of some locks, whichever is free first."""
+        """Hold whichever of some locks is free first."""
         told = False
-        while (held := next((lock for lock in locks if _taken(lock)), None)) is None:
+        while (held := next((lock for lock in locks if _try(lock)), None)) is None:
             if not told:
                 say(waiting)
                 told = True
-            self.wait(_LOOK)
+            self.wait(_LOCK_POLL)
         try:
             yield
         finally:
             held.release()
 
 
-def _taken(lock: FileLock) -> bool:
+def _try(lock: FileLock) -> bool:
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -138,8 +124,8 @@ def _taken(lock: FileLock) -> bool:
     return True
 
 
-class _Told:
-    """Tells how far a pull is, a line every few seconds."""
+class _Progress:
+    """Says every few seconds how far a pull is."""
 
     def __init__(self, name: str, say: Say, wait: Callable[[float], None]) -> None:
         self._name, self._say, self._wait = name, say, wait
@@ -147,7 +133,7 @@ class _Told:
         self._layers: dict[str, tuple[int, int]] = {}
 
     def hear(self, event: Mapping[str, Any]) -> None:
-        """Take note of one event (raises what `wait` raises)."""
+        """Take note of one event of the engine (raises what `wait` raises)."""
         self._wait(0)
         status, layer, detail = event.get("status", ""), event.get("id", ""), event.get("progressDetail") or {}
         if status == "Downloading" and "total" in detail:
@@ -155,7 +141,7 @@ class _Told:
         elif layer in self._layers and status == "Download complete":
             self._layers[layer] = (self._layers[layer][1],) * 2
         now = time.monotonic()
-        if now - self._last < _TELL:
+        if now - self._last < _REPORT_EVERY:
             return
         self._last = now
         have = sum(current for current, _ in self._layers.values()) / 1e6

@@ -1,8 +1,8 @@
 """A running workspace: commands in it, files into it and out of it, and its end.
 
-A command that reaches its deadline is ended by ending the workspace itself, by the engine: every process in it
-goes, whatever the agent did to `kill` or to its own parents, and the file system stays to be exported. Whoever
-holds the workspace may end it so at any other moment, from any thread.
+If a command reaches its deadline, the engine ends the whole workspace. So every process in it ends, whatever
+the agent did to `kill` or to its own parents, and the file system is kept for the export. The owner of the
+workspace may end it in the same way at any time, from any thread.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from engine.ending import has_ended
-from engine.output import run_execution
-from workspace.archive import client_of, open_archive
-from workspace.errors import WorkspaceError
+from common.container_exec import has_ended, run_execution
+from workspace.container_files import client_of, open_archive, put_files
 from workspace.prepare import WORKDIR
-from workspace.throwaway import put_files
+from workspace.workspace_errors import WorkspaceError
 
 _LONGEST = 1024
-"""Bytes of a path below a folder that is fetched: what is deeper down, Python can neither list nor remove."""
+"""Bytes of a path below a fetched folder: Python can neither list nor remove what is deeper."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Result:
     """How a command ended."""
 
     exit_code: int | None
-    """None where the workspace was ended under it: at its deadline, or by whoever holds the workspace."""
+    """None if the workspace was ended before the command: at its deadline, or by its owner."""
     stdout: bytes
     stderr: bytes
     seconds: float
@@ -53,9 +51,9 @@ class Workspace:
 
     container: Container
     forwarder: Container | None = None
-    """The way to the gateway, if there is one."""
+    """The container that leads to the gateway, if there is one."""
     _ended: threading.Event = field(default_factory=threading.Event, repr=False)
-    """Set when it was ended from here, not by what ran in it or by anyone else."""
+    """Set when this process ended it, not something in it or anyone else."""
 
     def run(
         self,
@@ -71,17 +69,17 @@ class Workspace:
 
         Args:
             command: the program and its arguments.
-            timeout: seconds; at the end of them the workspace is ended with all its processes.
-            environment: on top of the container's own.
-            workdir: where it starts; the repository where not given.
-            logs: files that stdout and stderr are written to as they come.
-            extra: asked when the time is up, in another thread: seconds that the deadline is put off by, counted
-                from the start like `timeout`. What is more than before is waited for, and then it is asked again.
+            timeout: seconds, after which the workspace is ended with all its processes.
+            environment: added to the container's own.
+            workdir: where the command starts; the repository by default.
+            logs: files that stdout and stderr are written to as they arrive.
+            extra: called in another thread when the time is up; returns the seconds by which the deadline is
+                extended,
+                in all. It is called again at the extended deadline.
 
         Raises:
-            WorkspaceError: the container ended under the command, and not from within: the engine was
-                restarted or somebody removed it; or it had ended before. A command that ends its own container
-                has ended, no more.
+            WorkspaceError: the container had ended before, or something outside of it ended it: the engine was
+                restarted, or somebody removed it. A command that ends its own container is no error.
         """
         api = client_of(self.container).api
         since = time.time()
@@ -97,14 +95,14 @@ class Workspace:
                     user="root",
                 )["Id"]
             except APIError as error:
-                raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
+                raise WorkspaceError(f"{command[0]} could not be run: {error.explanation}") from error
             stack.enter_context(self._deadline(timeout, extra))
             try:
                 stdout, stderr = run_execution(api, execution, sinks)
             except APIError as error:
                 if not self._ended.is_set():
-                    raise WorkspaceError(f"{command[0]} can't be run: {error.explanation}") from error
-                stdout = stderr = b""  # it was ended before the command had started
+                    raise WorkspaceError(f"{command[0]} could not be run: {error.explanation}") from error
+                stdout = stderr = b""  # the workspace was ended before the command started
         seconds = time.monotonic() - began
         if self._ended.is_set():
             self._wait_until_ended()
@@ -113,19 +111,19 @@ class Workspace:
             code = api.exec_inspect(execution)["ExitCode"]
             runs = code not in {None, 137} or not has_ended(api, self.container)
         except NotFound as error:
-            raise WorkspaceError(f"something outside removed the container under {command[0]}") from error
+            raise WorkspaceError(f"something outside removed the container while {command[0]} ran") from error
         if not runs:
             code = self.container.attrs["State"]["ExitCode"]
             if not ended_from_within(client_of(self.container), str(self.container.id), since):
                 raise WorkspaceError(
-                    f"the container ended under {command[0]} (exit code {code}): the engine was restarted, or "
-                    "something outside ended it. Run the same command again."
+                    f"the container ended while {command[0]} ran (exit code {code}): the engine was restarted, or "
+                    "something outside ended the container. Run the same command again."
                 )
         return Result(137 if code is None else int(code), stdout, stderr, seconds)
 
     @contextmanager
     def _deadline(self, timeout: float, extra: Callable[[], float]) -> Iterator[None]:
-        """End the workspace when the time is up, unless this is left before."""
+        """End the workspace when the time is up, unless the context is left before."""
         over = threading.Event()
         began = time.monotonic()
 
@@ -144,10 +142,10 @@ class Workspace:
             over.set()
 
     def check_way_out(self) -> None:
-        """See that the way to the gateway is still there, after a command that may have used it.
+        """Check that the forwarder to the gateway still runs, after a command that may have used it.
 
         Raises:
-            WorkspaceError: the forwarder ended, so that what asked the model got no answer.
+            WorkspaceError: it ended, so that requests to the model got no answer.
         """
         if self.forwarder is None:
             return
@@ -156,20 +154,22 @@ class Workspace:
         except NotFound as error:
             raise WorkspaceError("something outside removed the forwarder to the gateway") from error
         if not self.forwarder.attrs["State"]["Running"]:
-            raise WorkspaceError("the forwarder to the gateway ended under the claw. Run the same command again.")
+            raise WorkspaceError(
+                "the forwarder to the gateway ended while the claw ran. Run the same command again."
+            )
 
     def put(self, folder: str, files: Mapping[str, bytes], mode: int = 0o644) -> None:
-        """Write files below a folder, making folders on the way."""
+        """Write files below a folder; missing folders are made."""
         base = folder.strip("/")
         put_files(self.container, "/", {f"{base}/{name}": data for name, data in files.items()}, mode)
 
     def fetch(self, path: str, destination: Path) -> list[Path]:
-        """Copy a file or a folder's regular files to the host, running or ended; symbolic links are left out.
+        """Copy a file, or the regular files in a folder, to the host; the workspace may have ended.
 
-        So are files that are too deep down for a path on the host.
+        Symbolic links are left out, and so are files whose paths would be too long on the host.
 
         Returns:
-            what was copied; nothing where there is no such path.
+            the copies; none if there is no such path.
         """
         copied: dict[str, Path] = {}
         with suppress(NotFound), open_archive(self.container, path) as archive:
@@ -182,7 +182,7 @@ class Workspace:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(copied[member.linkname], target)
                 elif member.isfile() and (source := archive.extractfile(member)):
-                    # a symbolic link's target would be the host's when it is read there
+                    # a symbolic link is left out, because the host would resolve it on the host
                     target.parent.mkdir(parents=True, exist_ok=True)
                     with target.open("wb") as sink:
                         shutil.copyfileobj(source, sink)
@@ -192,18 +192,18 @@ class Workspace:
         return list(copied.values())
 
     def end(self) -> None:
-        """End every process in the workspace; the file system stays as it is."""
+        """End every process in the workspace; the file system is kept."""
         self._ended.set()
         try:
             self.container.kill()
         except NotFound:
             return
         except APIError as error:
-            if error.status_code != 409:  # not running (any more)
+            if error.status_code != 409:  # not running
                 raise
 
     def freeze(self) -> None:
-        """End every process and wait until none is left, so that nothing changes under the export."""
+        """End every process and wait until none is left, so that nothing changes during the export."""
         self.end()
         self._wait_until_ended()
 
@@ -212,16 +212,16 @@ class Workspace:
 
 
 def ended_from_within(client: docker.DockerClient, container_id: str, since: float) -> bool:
-    """Whether a container that is found ended was ended by its own processes (or their memory).
+    """Whether a container that has ended was ended by its own processes, or by its memory limit.
 
-    The engine's record of events tells: an end from outside is a kill or a stop there, and only there (it may be
-    noted after the end that it caused); a restarted engine remembers nothing. So this is asked before anything
-    of ours ends the container.
+    The engine's events tell: an end from outside is recorded as a kill or a stop (maybe after the end that it
+    caused), and a restarted engine has no record at all. So this must be asked before anything of ours ends the
+    container.
 
     Args:
         client: the engine.
-        container_id: of a container that was found ended, or removed by now.
-        since: a time (seconds since the epoch) at which it ran.
+        container_id: of a container that has ended, and may be removed by now.
+        since: a time at which it ran, in seconds since the epoch.
     """
     until = int(time.time()) + 1
     told = client.events(since=int(since), until=until, decode=True, filters={"container": container_id})

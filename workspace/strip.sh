@@ -1,14 +1,14 @@
-# Runs inside a container of an instance's image, before any agent has seen it, and leaves a repository that
-# holds the start commit's own past and nothing else. It does not delete what should go: it builds a new .git
-# that gets only what may stay, so that a way to hide a commit that nobody has thought of is gone as well.
-# Arguments: the folder of the repository, the base commit. Prints one `key value` a line.
+# Runs in a container of an instance's image, before any agent has seen it, and leaves a repository that contains
+# only the start commit's own past. It does not delete what must go. It builds a new .git from what may stay, which
+# also removes commits that are hidden in a way that nobody has thought of.
+# Arguments: the repository's folder, the base commit. Prints lines of the form `key value`.
 set -eu
 LC_ALL=C
 export LC_ALL
 root=$1
 base=$2
 
-# No configuration but ours; replace refs and grafts would bend what "ancestor" means.
+# Ignore all configuration, and the replace refs and grafts, which would change what "ancestor" means.
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null HOME=/nonexistent
 export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null GIT_TERMINAL_PROMPT=0
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES || true
@@ -16,7 +16,7 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OB
 g() { git -c safe.directory='*' -c core.fsmonitor=false -c core.hooksPath=/dev/null -c protocol.file.allow=never "$@"; }
 fail() { echo "error $*"; exit 3; }
 
-# The image's HEAD counts as the start where it is base_commit plus the image's own setup commits.
+# The start is the image's HEAD if that is the base commit plus the image's own setup commits, else the base commit.
 find_start() {
     head=$(g rev-parse --verify --quiet 'HEAD^{commit}') || head=$base
     start=$head
@@ -31,7 +31,7 @@ find_start() {
     done
 }
 
-# Everything that is another way to the same objects: linked worktrees, alternates, copies elsewhere on the disk.
+# Remove every other way to the same objects: linked worktrees, alternates, copies elsewhere on the disk.
 remove_elsewhere() {
     g worktree list --porcelain | sed -n 's/^worktree //p' | while IFS= read -r tree; do
         [ "$tree" -ef "$root" ] || rm -rf -- "$tree"
@@ -54,7 +54,7 @@ remove_elsewhere() {
         done
 }
 
-# is_related REPOSITORY: it shares a commit with ours; the base commit alone would miss a shallow clone of the fix.
+# is_related REPOSITORY: whether it shares a commit with ours. The base commit alone would miss a shallow clone.
 is_related() {
     if g --git-dir="$1" cat-file -e "$base^{commit}" 2>/dev/null; then return 0; fi
     [ -f /tmp/clawbench.commits ] || commits_of "$common" >/tmp/clawbench.commits
@@ -66,7 +66,7 @@ commits_of() {
         sed -n 's/^commit //p' | sort -u
 }
 
-# remove_later_files COMMIT: what HEAD or the index tracks and COMMIT does not, where HEAD is another commit.
+# remove_later_files COMMIT: if HEAD is another commit, remove the files that HEAD or the index has and COMMIT has not.
 remove_later_files() {
     if [ "$(g rev-parse --verify --quiet 'HEAD^{commit}')" = "$1" ]; then return 0; fi
     g ls-tree -r -z --name-only "$1" | sort -z >/tmp/clawbench.tracked
@@ -74,7 +74,7 @@ remove_later_files() {
         sort -z -u | comm -z -23 - /tmp/clawbench.tracked | xargs -0 -r rm -rf --
 }
 
-# strip_one FOLDER START: a new .git for the repository at FOLDER with the closure of START.
+# strip_one FOLDER START: give the repository at FOLDER a new .git with the closure of START.
 strip_one() {
     folder=$1
     commit=$2
@@ -84,10 +84,10 @@ strip_one() {
     common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
     branch=$(g symbolic-ref --quiet HEAD || true)
     if [ -s "$common/shallow" ]; then
-        # the boundary matters only where it cuts this commit's own past
+        # a shallow boundary only matters if it cuts this commit's own past
         g rev-list "$commit" | sort >/tmp/clawbench.closure
         if sort "$common/shallow" | comm -12 - /tmp/clawbench.closure | grep -q .; then
-            fail "the history of $folder is shallow: it can't be told apart from a cut one"
+            fail "the history of $folder is shallow, so that its completeness can't be proven"
         fi
     fi
     new=$(mktemp -d /tmp/clawbench.git.XXXXXX)
@@ -117,15 +117,15 @@ strip_one() {
     done </tmp/clawbench.alternates
     mv "$new" "$folder/.git"
 
-    # Fill the index with what is on disk before resetting, so that unchanged files are not written again.
+    # Fill the index from the disk before resetting, so that unchanged files are not written again.
     g read-tree "$commit"
     g update-index -q --refresh >/dev/null || true
     g reset --quiet --hard "$commit"
     rm -rf .git/ORIG_HEAD .git/logs
 }
 
-# Submodules are repositories of their own: each keeps the past of the commit that it is pinned to. They
-# come first, because their objects lie below the .git of their parent.
+# strip_links FOLDER COMMIT: strip the submodules, each to the past of the commit that it is pinned to. They come
+# first, because their objects lie below the .git of their parent.
 strip_links() {
     links=$(mktemp /tmp/clawbench.links.XXXXXX)
     g ls-tree -r "$2" | sed -n 's/^160000 commit \([0-9a-f]*\)\t/\1 /p' >"$links"
@@ -136,16 +136,16 @@ strip_links() {
     rm -f "$links"
 }
 
-cd "$root" || fail "there is no $root in the image"
+cd "$root" || fail "the image has no $root"
 g rev-parse --git-dir >/dev/null 2>&1 || fail "$root is not a git repository"
-g cat-file -e "$base^{commit}" 2>/dev/null || fail "base commit $base is not in the image's repository"
+g cat-file -e "$base^{commit}" 2>/dev/null || fail "the image's repository does not have the base commit $base"
 base=$(g rev-parse "$base^{commit}")
 find_start
-# tags of the start commit's own past are no leak; they are told for the image that the harness judges in
+# tags in the start commit's own past are no leak; the image for the official harness gets them back
 g for-each-ref --merged "$start" --format='%(objectname) %(*objectname) %(refname)' refs/tags |
     while read -r first second third; do
         if [ -n "$third" ]; then echo "tag $second $third"; else echo "tag $first $second"; fi
     done
 strip_one "$root" "$start"
-# our own traces are not for an agent's eyes
+# leave no traces of the suite
 rm -rf /tmp/clawbench.* /clawbench

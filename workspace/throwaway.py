@@ -1,9 +1,7 @@
-"""Containers for one script of ours each: made from an image, without a network, and removed at the end."""
+"""Containers that run one script of ours: made from an image, without a network, and removed at the end."""
 
 from __future__ import annotations
 
-import io
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -12,7 +10,8 @@ import docker
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from workspace.errors import PreparationError
+from workspace.container_files import put_files
+from workspace.workspace_errors import PreparationError
 
 
 def script(name: str) -> str:
@@ -28,19 +27,30 @@ def throwaway(
     scripts: Mapping[str, str],
     *,
     platform: str | None = None,
+    mounts: Mapping[str, str] | None = None,
 ) -> Iterator[Container]:
-    """A container without a network for one script of ours, created and not started; removed at the end."""
+    """A container without a network, created but not started; it is removed at the end.
+
+    Args:
+        client: the engine.
+        image: name or id.
+        labels: for the container.
+        scripts: texts by name, put into `/clawbench`.
+        platform: such as `linux/amd64`; None is the image's own.
+        mounts: folders of the engine's host by folder in the container, read-only.
+    """
     container = client.containers.create(
         image,
         platform=platform,
-        use_config_proxy=False,  # a proxy of the user's may carry a password
+        use_config_proxy=False,  # the user's proxy settings may contain a password
         entrypoint=["/bin/sh"],
-        # the script's name and arguments come with the start, see `run_script`
+        # `run_script` writes the script's name and arguments before the start
         command=["-c", "exec /bin/sh $(cat /clawbench/command)"],
         network_mode="none",
         labels=dict(labels),
         user="root",
         working_dir="/",
+        volumes=[f"{source}:{target}:ro" for target, source in (mounts or {}).items()],
     )
     try:
         put_files(container, "/", {f"clawbench/{name}": text.encode() for name, text in scripts.items()})
@@ -51,31 +61,24 @@ def throwaway(
 
 
 def run_script(container: Container, command: Sequence[str]) -> list[str]:
-    """Start a `throwaway` container with a script and its arguments, which hold no spaces.
+    """Run a script in a `throwaway` container.
+
+    Args:
+        container: not started yet.
+        command: the script and its arguments, which contain no spaces.
 
     Returns:
-        the lines of its output.
+        the lines of its standard output.
 
     Raises:
-        PreparationError: it failed, with the end of what it said.
+        PreparationError: the script failed; the message has its last error line, or the end of its output.
     """
     put_files(container, "/", {"clawbench/command": " ".join(command).encode()})
     container.start()
     code = container.wait()["StatusCode"]
-    output = container.logs(stdout=True, stderr=True).decode(errors="replace")
+    # the engine keeps no order between the two streams, so the result is read from stdout alone
     if code != 0:
+        output = container.logs(stdout=True, stderr=True).decode(errors="replace")
         told = [line.removeprefix("error ") for line in output.splitlines() if line.startswith("error ")]
         raise PreparationError(told[-1] if told else f"{command[0]} failed ({code}): {output[-600:].strip()}")
     return container.logs(stdout=True, stderr=False).decode(errors="replace").splitlines()
-
-
-def put_files(container: Container, folder: str, contents: Mapping[str, bytes], mode: int = 0o644) -> None:
-    """Write files below a folder of a container, as root, making folders on the way."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, data in contents.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            info.mode = mode
-            tar.addfile(info, io.BytesIO(data))
-    container.put_archive(folder, buffer.getvalue())

@@ -1,5 +1,5 @@
-# Runs inside a container: proves what the repository at FOLDER holds. Arguments: the folder, the base commit.
-# Prints one `key value` a line; the caller decides. Nothing is repaired here.
+# Runs in a container and reports what its repository contains. Arguments: the repository's folder, the base commit.
+# Prints lines of the form `key value`, from which the caller decides. Changes nothing.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -9,7 +9,7 @@ work=$(mktemp -d /tmp/clawbench.verify.XXXXXX)
 
 g() { git -c safe.directory='*' -c core.fsmonitor=false "$@"; }
 
-# prove FOLDER START PREFIX: every object counts, commits alone are not enough (a dangling blob leaks as well).
+# prove FOLDER START PREFIX: compares all objects, not only commits, because a dangling blob is a leak as well.
 prove() {
     cd "$1"
     echo "$3start $(g rev-parse --verify 'HEAD^{commit}')"
@@ -21,7 +21,7 @@ prove() {
     echo "$3foreign $(comm -13 "$work/closure" "$work/held" | wc -l)"
     echo "$3missing $(comm -23 "$work/closure" "$work/held" | wc -l)"
     g for-each-ref --format="$3ref %(refname) %(objectname)"
-    # whatever else lies in .git is named, so that only what is known to be harmless passes
+    # all files in .git are listed, and the caller accepts only those that are known to be harmless
     find .git ! -type d -print0 | tr '\n\0' '?\n' | sed "s|^|$3file |"
     echo "$3dirty $(g status --porcelain --untracked-files=no | wc -l)"
     g ls-tree -r "$2" | sed -n 's/^160000 commit \([0-9a-f]*\)\t/\1 /p' >"$work/links.${#3}"
@@ -31,7 +31,7 @@ prove() {
     done <"$work/links.${#3}"
 }
 cd "$1"
-# the start may be beyond the base commit by the image's own setup commits alone
+# only the image's own setup commits may lie between the base commit and the start
 g rev-list --format='%ce %s' "$2..HEAD" | grep -v '^commit ' | grep -vcx 'setup@swebench.config SWE-bench' |
     sed 's/^/beyond /'
 if g merge-base --is-ancestor "$2" HEAD; then echo "base reachable"; else echo "base lost"; fi

@@ -1,1 +1,1 @@
-"""What the scripted model can be told to do: `base` says what a behaviour is, the others are the behaviours."""
+"""What the scripted model can do: `base` defines what a behaviour is, the other modules hold the behaviours."""

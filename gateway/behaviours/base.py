@@ -1,4 +1,4 @@
-"""What a behaviour is, and how anything gets from here into the claw's container: through its shell tool."""
+"""What a behaviour is, and how it gets files into the claw's container: through the claw's shell tool."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from enum import Enum
 from importlib import resources
 
 CHUNK = 48 * 1024
-"""Characters of base64 per tool call: the kernel takes at most 128 KiB in one argument."""
-SCRATCH = "/tmp/scripted-"  # noqa: S108  a path inside the container, which is the claw's alone
-"""Where in the container a behaviour keeps its files: never inside the repository."""
+"""Characters of base64 per tool call: the kernel allows at most 128 KiB in one argument."""
+SCRATCH = "/tmp/scripted-"  # noqa: S108  a path inside the claw's own container
+"""Where in the container a behaviour keeps its files: outside the repository."""
 
 
 class Fault(Enum):
-    """A request that gets no proper reply."""
+    """How a request fails on purpose."""
 
     SERVER_ERROR = "server_error"
     UNAUTHORIZED = "unauthorized"
@@ -53,19 +53,19 @@ class Job:
         return SCRATCH + hashlib.sha256(self.case_id.encode()).hexdigest()[:12]
 
     def parameters(self, *names: str) -> str:
-        """Shell assignments for a script: `workdir`, `scratch`, and what else is given as `name=value`."""
+        """Shell assignments for a script: `workdir`, `scratch`, and those given as `name=value`."""
         pairs = [("workdir", self.workdir), ("scratch", self.scratch)]
         pairs += [(name, value) for name, _, value in (item.partition("=") for item in names)]
         return "".join(f"{name}={shlex.quote(value)}\n" for name, value in pairs)
 
 
 def no_command(job: Job, step: int) -> str | None:  # noqa: ARG001  the shape of Behaviour.command
-    """No command at all: the final text comes at once."""
+    """No command: the final text comes at once."""
     return None
 
 
 def in_order(plan: Callable[[Job], Sequence[str]]) -> Callable[[Job, int], str | None]:
-    """A command source that runs a plan's commands one after the other."""
+    """Makes `Behaviour.command` run a plan's commands one after the other."""
 
     def command(job: Job, step: int) -> str | None:
         commands = plan(job)
@@ -81,19 +81,19 @@ class Behaviour:
     about: str
     """One line, for help texts."""
     command: Callable[[Job, int], str | None] = no_command
-    """The shell command of a step, counted from 0; None where the final text is due."""
+    """The shell command of a step, counted from 0; None when the final text is due."""
     conclude: Callable[[Job, str], str] = lambda _job, _results: "I looked at the issue and changed nothing."
-    """The final text, given all the tool results. It must begin with a full sentence: a claw may ask again."""
+    """The final text, given all tool results. It must begin with a full sentence, or a claw may ask again."""
     pace: Pace = Pace()
     fault: Fault | None = None
     """What requests get instead of a reply."""
     faults: int | None = None
-    """How many requests get it, from the first on; None: all."""
+    """How many requests get it, from the first one on; None: all."""
     strays: bool = False
-    """Whether it first calls what it was not offered: tools that there are not, then every one that the filter
-    took out."""
+    """Whether it first calls tools that it was not offered: one that does not exist, then all that the filter
+    removed."""
     works_first: bool = False
-    """Whether the commands are run first, and the fault is what comes in place of the final text."""
+    """Whether the commands are run first, and the fault comes in place of the final text."""
 
 
 def script(name: str) -> str:
@@ -102,9 +102,9 @@ def script(name: str) -> str:
 
 
 def upload(data: bytes, folder: str, name: str) -> list[str]:
-    """Commands that write bytes to a file in the container: one per chunk and one to join and check them.
+    """Commands that write bytes to a file in the container: one per chunk, and one to join and check them.
 
-    Running one of them twice does no harm.
+    Each may be run twice.
     """
     text = base64.b64encode(data).decode()
     quoted = shlex.quote(folder)
@@ -121,7 +121,7 @@ def upload(data: bytes, folder: str, name: str) -> list[str]:
 
 
 def run_script(text: str) -> str:
-    """One command that runs a short bash script, from a temporary file so that its input stays free."""
+    """One command that runs a short bash script, from a temporary file so that its standard input stays free."""
     encoded = base64.b64encode(text.encode()).decode()
     if len(encoded) > CHUNK:
         raise ValueError(f"a script of {len(text)} characters does not fit into one command")

@@ -1,4 +1,4 @@
-"""The behaviours that edit the repository, or say that they would: right, wrong, half, slowly, not at all."""
+"""The behaviours that edit the repository: correctly, wrongly, half, slowly, or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def gold_edit(job: Job) -> Sequence[str]:
 
 @lru_cache(maxsize=64)
 def wrong_edit(job: Job) -> Sequence[str]:
-    """Edit a file that the gold patch edits, at the same place, without mending anything."""
+    """Edit a file that the gold patch edits, at the same place, without fixing anything."""
     edit = apply_commands(job, patches.harmless(job.gold_patch))
     return edit or [run_script(job.parameters() + _TOUCH_ANY_SOURCE)]
 

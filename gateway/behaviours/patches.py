@@ -1,4 +1,4 @@
-"""Making other patches out of a gold patch: some of its hunks, or an edit at its place that fixes nothing."""
+"""Makes other patches from a gold patch: some of its hunks, or an edit at the same place that fixes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
 MIN_NEEDLE = 8
-"""Shorter lines are nobody's in particular."""
+"""Shorter lines may occur anywhere."""
 MAX_NEEDLES = 20
 
 
@@ -21,7 +21,7 @@ def parse(patch: str) -> PatchSet:
 
 
 def count_hunks(patch: str) -> int:
-    """How many hunks it has."""
+    """How many hunks a patch has."""
     return sum(len(file) for file in parse(patch))
 
 
@@ -40,7 +40,7 @@ def half(patch: str) -> str:
 def harmless(patch: str) -> str:
     """A patch that adds one empty line where the gold patch has its first change to an existing file.
 
-    It applies, breaks no syntax of the languages at hand, and fixes nothing. "" where there is no such place.
+    It applies, breaks no syntax, and fixes nothing. "" if there is no such place.
     """
     for file in parse(patch):
         if file.is_added_file or file.is_removed_file or file.is_rename:
@@ -53,7 +53,7 @@ def harmless(patch: str) -> str:
 
 
 def paths(patch: str) -> list[str]:
-    """The paths that the patch touches."""
+    """The paths that a patch touches."""
     return [file.path for file in parse(patch)]
 
 
@@ -76,17 +76,17 @@ def _header(file: PatchedFile) -> str:
 
 
 def _blank_line(hunk: Hunk) -> str:
-    """A hunk with the same source lines and one more, empty, in front of the first change.
+    """A hunk with the same source lines and one more, empty, before the first change.
 
-    Where the first change has no line in front of it, or that line goes on in the next one, it comes
-    after the last source line.
+    If no line precedes the first change, or that line continues in the next one, it comes after the last source
+    line.
     """
     before: list[str] = []
     after: list[str] = []
     changed = False
     for line in hunk:
         if line.line_type == "\\":
-            # The file's last line has no end: nothing can be put after it without changing it.
+            # the file's last line has no newline: nothing can be added after it without changing it
             return ""
         changed = changed or not line.is_context
         if not line.is_added:

@@ -1,7 +1,7 @@
 """The behaviours that attack: `git` looks for the fix, `escape` for a way out, `tamper` spoils the export.
 
-Each probe says what it found, so that a run of them tells which wall has a hole. They belong into a case's
-container and nowhere else.
+Each probe prints what it found, so that a run shows which protection has a hole. They must only run in a case's
+container.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def git_probes(job: Job, search_root: str = SEARCH_ROOT) -> Sequence[str]:
     """Look for the fix in every part of git, then put it into the tree if it was found.
 
     Args:
-        job: the case; its gold patch tells what to look for.
+        job: the case; its gold patch shows what to look for.
         search_root: where to look for other repositories.
     """
     head = job.parameters(
@@ -48,7 +48,7 @@ def escape_probes(job: Job) -> Sequence[str]:
 def tamper_edit(job: Job) -> Sequence[str]:
     """Edit the tree as the gold patch does, then spoil everything that an export might rely on.
 
-    The case's id decides what becomes of `.git`: kept but poisoned, moved away, or replaced by a new one.
+    The case's id decides what happens to `.git`: it is poisoned, moved away, or replaced by a new one.
     """
     number = hashlib.sha256(job.case_id.encode()).digest()[0] % len(TAMPER_VARIANTS)
     head = job.parameters(f"variant={TAMPER_VARIANTS[number]}")

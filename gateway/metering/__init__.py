@@ -1,1 +1,1 @@
-"""What a provider's reply says of itself: its tokens, its cost, how it ended. Nothing here opens a connection."""
+"""Reads from a provider's reply its tokens, its cost and how it ended. Nothing here opens a connection."""

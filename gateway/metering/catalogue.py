@@ -1,4 +1,4 @@
-"""Prices out of the genai-prices package, as plain rates. Its data are those installed; nothing is fetched."""
+"""Prices from the installed genai-prices package, as plain rates; nothing is fetched."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from decimal import Decimal
 import genai_prices
 from genai_prices import data_snapshot, types
 
-from gateway.metering.prices import Period, PriceError, PriceTable, Rates
+from gateway.metering.prices import Period, PriceTable, Rates
+from gateway.providers import ProviderConfigError
 
 _KEYS = ("input_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok", "output_mtok")
 _OTHER_MEDIA = re.compile("audio|image|video|document|searches")
-"""Price keys that a request made of texts, without tools that run at the provider, never meets."""
+"""Price keys that do not apply to a text request without tools that run at the provider."""
 
 
 def find(name: str, base_url: str, price_provider: str | None, model: str, today: date) -> PriceTable | None:
     """The table of a model, from the package; see PriceTable.find.
 
-    The provider is known by its id or by its URL, never guessed from the model's name, as another's price would be
-    a wrong one. None as well for a model that the package lists without a price (which may be a free one), or with
-    prices for more than the classes of tokens that are counted here, such as each request.
+    The provider is found by its id or by its URL, never guessed from the model's name, as another provider's price
+    would be wrong. The result is also None for a model that the package lists without a price (which may be a free
+    one), or with prices for more than the classes of tokens that are counted here, such as a price per request.
     """
     snapshot = data_snapshot.get_snapshot()
     seller = _seller(snapshot.providers, base_url, price_provider)
@@ -53,7 +54,7 @@ def _seller(
     for provider in providers:
         if provider.id == price_provider:
             return provider
-    raise PriceError(f"genai-prices {genai_prices.__version__} knows no provider {price_provider!r}")
+    raise ProviderConfigError(f"genai-prices {genai_prices.__version__} knows no provider {price_provider!r}")
 
 
 def _period(condition: types.ConditionalPrice) -> Period | None:
@@ -73,7 +74,7 @@ def _period(condition: types.ConditionalPrice) -> Period | None:
 
 
 def _rates(prices: list[Decimal | types.TieredPrices | None], start: int) -> Rates:
-    """The rates of one tier. A class without a price of its own has that of the class around it."""
+    """The rates of one tier. A class without a price of its own has that of the class that contains it."""
     given, read, write, hour, output = (_at(price, start) for price in prices)
     read = given if read is None else read
     write = given if write is None else write
@@ -94,7 +95,7 @@ def _utc(clock: time) -> time:
 
 
 def _newest_change(providers: Iterable[types.Provider], today: date) -> date | None:
-    """The package tells no date of its data, but they hold dated price changes."""
+    """The date of the newest price change in the package's data, which have no date of their own."""
     prices = (
         model.prices for provider in providers for model in provider.models if isinstance(model.prices, list)
     )

@@ -1,12 +1,12 @@
-"""What tokens cost: one table for the one model of a run, found before it, used for each of its replies.
+"""What tokens cost: one table for the one model of a run, found before the run and used for each reply.
 
-A table is made of plain rates, so that it can go to the gateway's process and into the manifest as it is: a number
-can be reckoned again without this package. Its source is, in order of precedence, the provider's own `prices`
-(providers.yaml), the dated override file (prices.yaml), or the genai-prices package as installed, which is never
-asked to fetch newer data. A model that none of them knows has no table, and its cost is unknown.
+A table is made of plain rates, so that it can go to the gateway's process and into the manifest unchanged: a cost
+can be recalculated without this package. Its source is, in order of precedence, the provider's own `prices`
+(providers.yaml), the dated override file (prices.yaml), or the installed genai-prices package, which never fetches
+newer data here. A model that none of them knows has no table, and its cost is unknown.
 
-Prices are those of the standard service: no batch, priority or flex discounts, and no fees for tools that run at
-the provider (web search), which a reply's tokens do not tell.
+Prices are those of the standard service: without batch, priority or flex discounts, and without fees for tools that
+run at the provider (web search), which do not show in a reply's tokens.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from gateway.models import TokenCounts
-from gateway.providers import Provider
+from gateway.case_models import Strict, TokenCounts
+from gateway.providers import Provider, ProviderConfigError
 
 Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 """US dollars per million tokens."""
@@ -28,39 +28,31 @@ Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 MILLION = 1_000_000
 
 
-class PriceError(ValueError):
-    """Prices cannot be read: the override file is wrong, or a provider names one that genai-prices lacks."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Rates(_Strict):
+class Rates(Strict):
     """US dollars per million tokens of each class; None is unknown."""
 
     above: int = Field(default=0, ge=0)
-    """They hold for a request whose prompt, cached or not, has more tokens than this. All its tokens have them."""
+    """They apply to a request whose prompt, cached or not, has more tokens than this, and to all its tokens."""
     input: Dollars | None
     cache_read: Dollars | None = None
     cache_write: Dollars | None = None
     cache_write_1h: Dollars | None = None
-    """For what is kept for an hour, where that is told apart."""
+    """For tokens that are kept for an hour, where the provider reports them separately."""
     output: Dollars | None
 
 
-class Period(_Strict):
-    """When some rates hold, by UTC."""
+class Period(Strict):
+    """When some rates apply, in UTC."""
 
     start: date | None = None
     """The first day; None: always."""
     daily: tuple[time, time] | None = None
-    """Only from this time of the day until before that one, which may be past midnight; None: all day."""
+    """From the first time of the day until before the second, which may be past midnight; None: all day."""
     tiers: tuple[Rates, ...] = Field(min_length=1)
     """By ascending `above`."""
 
     def holds(self, when: datetime) -> bool:
-        """Whether a request of this time has these rates."""
+        """Whether a request at this time has these rates."""
         if self.start and when.date() < self.start:
             return False
         if not self.daily:
@@ -74,7 +66,7 @@ class Period(_Strict):
         return next((tier for tier in reversed(self.tiers) if prompt > tier.above), self.tiers[0])
 
 
-class PriceTable(_Strict):
+class PriceTable(Strict):
     """The prices of one model of one provider."""
 
     provider: str
@@ -82,36 +74,32 @@ class PriceTable(_Strict):
     source: str
     """`provider file`, `override <date>`, or `genai-prices <version> <date>`."""
     dated: date | None = None
-    """The day of the prices: an override's own; for genai-prices, that of the newest change of any price in its
-    data, which are no older; None for a provider's own."""
+    """The day of the prices: an override's own; for genai-prices, that of the newest price change in its data; None
+    for a provider's own."""
     priced_as: str | None = None
     """What genai-prices calls the model: `<provider>/<model>`."""
     periods: tuple[Period, ...] = Field(min_length=1)
-    """The last one that holds counts; the first, where none does."""
+    """The last one that applies counts; the first one, if none does."""
 
     @classmethod
     def find(
         cls, provider: Provider, model: str, overrides: Path, *, today: date | None = None
     ) -> PriceTable | None:
-        """The prices of a model, as known today; None: they are not known.
+        """The prices of a model, as known today; None: they are unknown.
 
         Args:
             provider: whose model it is.
             model: its name, as requests have it.
-            overrides: the dated override file; one that is not there overrides nothing.
-            today: in place of today's date; later entries of the file do not count.
+            overrides: the dated override file; it may be missing.
+            today: used in place of today's date; later entries of the file do not count.
 
         Raises:
-            PriceError: the file is wrong, or `price_provider` is not known.
+            ProviderConfigError: the file is wrong, or `price_provider` is unknown.
         """
         today = today or datetime.now(UTC).date()
         if own := provider.prices.get(model):
-            rates = Rates(
-                input=own.input, cache_read=own.cache_read, cache_write=own.cache_write, output=own.output
-            )
-            return cls(
-                provider=provider.name, model=model, source="provider file", periods=(Period(tiers=(rates,)),)
-            )
+            periods = (Period(tiers=(Rates(**own.model_dump()),)),)
+            return cls(provider=provider.name, model=model, source="provider file", periods=periods)
         if entry := _override(overrides, provider.name, model, today):
             return cls(
                 provider=provider.name,
@@ -120,22 +108,22 @@ class PriceTable(_Strict):
                 dated=entry.dated,
                 periods=(Period(tiers=entry.tiers()),),
             )
-        # Loading its data takes a second or two, and the gateway's own process, which gets a table, needs none.
+        # Loading its data takes a second or two, and the gateway's own process does not need it.
         from gateway.metering import catalogue  # noqa: PLC0415
 
         return catalogue.find(provider.name, provider.base_url, provider.price_provider, model, today)
 
     @property
     def is_enough_for_limits(self) -> bool:
-        """Whether any reply can be held against a limit, be it by an estimate: input and output have a price."""
+        """Whether any reply can count against a limit, at least by an estimate: input and output have a price."""
         return all(None not in (rates.input, rates.output) for period in self.periods for rates in period.tiers)
 
     def price(self, usage: TokenCounts, when: datetime) -> Decimal | None:
         """What one reply cost, in US dollars; None: unknown.
 
-        It is unknown where the input's or the output's count is, where a class with tokens in it has no rate, and
-        where the provider says nothing of cached tokens although they have a price of their own. What was written
-        to a cache without being told as such is in `input`, and has its price: who charges more for it tells it.
+        It is unknown if the count of input or output is, if a class with tokens has no rate, or if the provider
+        does not report cached tokens although they have a price of their own. Unreported cache writes are part of
+        `input` and have its price: providers that charge more for them report them.
 
         Args:
             usage: the reply's tokens.
@@ -164,17 +152,17 @@ class PriceTable(_Strict):
         return total / MILLION
 
     def manifest(self) -> dict[str, Any]:
-        """The table as JSON: dollars are texts, so that no digit is lost."""
+        """The table as JSON; dollars are strings, so that no digit is lost."""
         return self.model_dump(mode="json") | {"currency": "USD", "per_tokens": MILLION}
 
 
-class _Override(_Strict):
+class _Override(Strict):
     """One entry of the override file."""
 
     provider: str
     model: str
     dated: date
-    """The day on which the price was read at the provider's."""
+    """The day on which the price was read on the provider's site."""
     source: str
     """Where it was read."""
     rates: tuple[Rates, ...] = Field(min_length=1)
@@ -183,7 +171,7 @@ class _Override(_Strict):
         return tuple(sorted(self.rates, key=lambda rates: rates.above))
 
 
-class _Overrides(_Strict):
+class _Overrides(Strict):
     prices: tuple[_Override, ...] = ()
 
     @classmethod
@@ -192,11 +180,11 @@ class _Overrides(_Strict):
             told = yaml.safe_load(path.read_text(encoding="utf-8"))
             return cls.model_validate({} if told is None else told)
         except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-            raise PriceError(f"{path}: {error}") from error
+            raise ProviderConfigError(f"{path}: {error}") from error
 
 
 def _override(path: Path, provider: str, model: str, today: date) -> _Override | None:
-    """The newest entry for a model that is not of a later day."""
+    """The newest entry for a model, not later than today."""
     if not path.exists():
         return None
     entries = [

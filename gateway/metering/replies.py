@@ -1,7 +1,6 @@
-"""What the JSON objects of a reply tell, for each wire format: one class each, fed object by object.
+"""Reads the JSON objects of a reply: one class for each wire format, fed object by object.
 
-They keep a few flags and the last usage, never a text. They take any JSON: what is not of the shape that is looked
-for says nothing.
+They keep a few flags and the last usage, never a text. They accept any JSON and ignore unknown shapes.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from gateway.metering.usage import UNKNOWN, told_cost, usage_of
-from gateway.models import Api, Ending, TokenCounts
+from gateway.case_models import Api, Ending, TokenCounts
+from gateway.metering.reply_usage import UNKNOWN, told_cost, usage_of
 
 JsonObject = dict[str, Any]
 
@@ -24,7 +23,7 @@ _LIMIT_STATUSES = ("429", "529")
 
 
 class Follower(ABC):
-    """What was learned of one reply so far."""
+    """What is known of one reply so far."""
 
     api: Api
 
@@ -32,7 +31,7 @@ class Follower(ABC):
         self.model: str | None = None
         self.stop_reason: str | None = None
         self.said = False
-        """Whether there was a text or a call; reasoning alone is neither."""
+        """Whether there was text or a tool call; reasoning alone is neither."""
         self.ended = False
         """Whether the reply's own end marker was seen."""
         self.failure: tuple[Ending, str] | None = None
@@ -45,13 +44,13 @@ class Follower(ABC):
 
     @abstractmethod
     def body(self, data: JsonObject) -> bool:
-        """A whole reply; False: it is none of this wire format."""
+        """A whole reply; False: it is not of this wire format."""
 
     @property
     def tokens(self) -> TokenCounts | None:
-        """The tokens as told; None where nothing of them is known.
+        """The tokens as reported; None if none of them is known.
 
-        A stream may tell its counts as it goes. Of one that broke off, the output's is what it was then: unknown.
+        A stream may report counts as it goes. If it broke off, the final count of the output is unknown.
         """
         counts = usage_of(self.api, self._usage)
         if not (self.ended or self.stop_reason):
@@ -60,11 +59,11 @@ class Follower(ABC):
 
     @property
     def cost(self) -> Decimal | None:
-        """The cost as told."""
+        """The cost as reported."""
         return told_cost(self._usage)
 
     def fail(self, error: object) -> None:
-        """Note an error object, or what a provider sent in its place."""
+        """Note an error object, or what the provider sent in its place."""
         told = as_object(error)
         words = [str(told[key]) for key in ("type", "code") if isinstance(told.get(key), str | int)]
         message = told.get("message") if told else error
@@ -79,9 +78,9 @@ class Follower(ABC):
 
 
 class ChatFollower(Follower):
-    """OpenAI's chat/completions, and the many that follow it.
+    """OpenAI's chat/completions, and the many providers that follow it.
 
-    A stream has ended with `[DONE]`, or, as some never send that, when every choice has its `finish_reason`.
+    A stream ends with `[DONE]`, or, as some never send that, when every choice has its `finish_reason`.
     """
 
     api: Api = "chat"
@@ -92,7 +91,7 @@ class ChatFollower(Follower):
         self._finished: set[int] = set()
 
     def event(self, data: JsonObject) -> None:
-        """A chunk. Its usage counts for the whole reply so far, so the last one holds."""
+        """A chunk. Its usage covers the whole reply so far, so the last one counts."""
         self._read(data, "delta")
 
     def body(self, data: JsonObject) -> bool:
@@ -140,7 +139,7 @@ class MessagesFollower(Follower):
             case "message_start":
                 message = as_object(data.get("message"))
                 told = as_object(message.get("usage"))
-                # what was written before there was anything to write: the true number comes with message_delta
+                # the count of the output is a placeholder here: the true number comes with message_delta
                 prompt = {key: value for key, value in told.items() if not key.startswith("output_")}
                 self._message(message | {"usage": prompt})
             case "content_block_start":
@@ -178,7 +177,7 @@ class MessagesFollower(Follower):
 
 
 class ResponsesFollower(Follower):
-    """OpenAI's responses: the event that ends a stream holds the whole response once more."""
+    """OpenAI's responses: the event that ends a stream repeats the whole response."""
 
     api: Api = "responses"
 
@@ -193,7 +192,7 @@ class ResponsesFollower(Follower):
             case "response.output_item.added" | "response.output_item.done":
                 self._item(as_object(data.get("item")))
             case "error":
-                # its `type` says no more than that it is one
+                # its `type` only says that it is an error
                 self.fail(data.get("error") or {key: value for key, value in data.items() if key != "type"})
             case _:
                 self._named(as_object(data.get("response")))
@@ -204,7 +203,7 @@ class ResponsesFollower(Follower):
         """A response."""
         self._named(data)
         status = _word(data.get("status"))
-        # `incomplete` is told more exactly: max_output_tokens, content_filter
+        # the details are more exact than `incomplete`: max_output_tokens, content_filter
         self.stop_reason = _word(as_object(data.get("incomplete_details")).get("reason")) or status
         self._usage = as_object(data.get("usage")) or self._usage
         for item in _objects(data.get("output")):
@@ -222,7 +221,7 @@ class ResponsesFollower(Follower):
             case "reasoning" | "compaction" | None:
                 pass
             case _:
-                # a call, of whatever kind of tool
+                # a call of any kind of tool
                 self.said = True
 
 
@@ -247,7 +246,7 @@ def _word(value: object) -> str | None:
 
 
 def _says(value: object) -> bool:
-    """Whether there is a text in a message's content: a text, or parts of which one has one."""
+    """Whether a message's content, a string or parts, holds any text."""
     if isinstance(value, str):
         return bool(value.strip())
     return any(_says(part.get("text")) for part in _objects(value))

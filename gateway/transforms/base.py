@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from gateway.models import Api
-
-Listener = Callable[[dict[str, Any]], None]
-"""Gets each JSON object of one reply, in order: its body, or what its events hold."""
-
-
-class TransformError(ValueError):
-    """The request can't be sent on in the provider's terms; the message is for the client (HTTP 400)."""
+from gateway.case_models import Api
+from gateway.metering.reader import Listener
 
 
 class Transform(ABC):
-    """A change of requests, and what it must know of replies. One instance serves one case."""
+    """A change of requests, and what it must learn from replies. One instance serves one case."""
 
     name: ClassVar[str]
-    """As it stands in the providers' file and in the manifest."""
-    about: ClassVar[str]
-    """One line for documentation."""
+    """As in the providers' file and in the manifest."""
     apis: ClassVar[frozenset[Api]] = frozenset({"chat"})
-    """The wire formats whose requests it changes; those of others it leaves alone."""
+    """The wire formats whose requests it changes; it leaves the others alone."""
 
     @abstractmethod
     def request(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The request to send instead (raises TransformError).
+        """The request to send instead.
 
         Args:
-            body: a request's JSON, of one of `apis`; it is not changed.
+            body: a request's JSON, in one of `apis`; it is not changed.
         """
 
     def reply_listener(self) -> Listener | None:
-        """A fresh listener for one reply; None for a transform that need not know of replies."""
+        """A fresh listener for one reply; None for a transform that ignores replies."""
         return None
 
 
 def mappings(value: object) -> list[Mapping[str, Any]]:
-    """The objects in a list of JSON; what is no list, or no object in it, is left out."""
+    """The objects in a JSON list; anything else is left out."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -1,11 +1,11 @@
 """Markers for DashScope's explicit cache, and assistant texts that its cache can match.
 
-What DashScope documents (Alibaba Cloud Model Studio, "Context cache", section "Explicit cache"): a marker is
+DashScope documents (Alibaba Cloud Model Studio, "Context cache", section "Explicit cache"): a marker is
 `cache_control: {"type": "ephemeral"}` on a part of a message's content, of any role; content that is a string
 matches the same text as a part. A request holds at most 4 markers. Everything from the tools on up to a
 marker is cached; a marker finds an older block that ends at most 20 content parts before it.
 
-What it does not document: an assistant message without text beside its tool calls ("" or null) keeps every
+It does not document that an assistant message without text beside its tool calls ("" or null) keeps every
 later request from matching, so that nothing is read from the cache; with one space as its text it matches.
 """
 
@@ -26,12 +26,9 @@ class DashScopeCacheControl(Transform):
     """Marks the instructions, the end of the request before, and the end of this one."""
 
     name = "dashscope_cache_control"
-    about = (
-        "marks requests for DashScope's explicit cache and fills empty assistant texts, which keep it from hitting"
-    )
 
     def request(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The request with markers; those that the claw set itself count, and stay."""
+        """The request with markers; those that the claw set itself count and stay."""
         messages = body.get("messages")
         if not isinstance(messages, list):
             return dict(body)
@@ -48,8 +45,8 @@ class DashScopeCacheControl(Transform):
 def _ends(messages: Sequence[Any]) -> Iterable[int]:
     """Where markers belong, the most useful first.
 
-    The request before ended where the last assistant message stands now: a marker there finds its block
-    however many parts came since, whereas one at the end looks back 20 parts only.
+    The previous request ended where the last assistant message is now: a marker there finds its block however many
+    parts came since, whereas a marker at the end only looks back 20 parts.
     """
     roles = [message.get("role") if isinstance(message, Mapping) else None for message in messages]
     last = len(roles) - 1
@@ -76,7 +73,7 @@ def _markers(message: Any) -> int:
 
 
 def _marked(message: Any) -> Any:
-    """The message with a marker on its last part; itself if it holds no part that can take one."""
+    """The message with a marker on its last part; the same object if no part can take one."""
     if not isinstance(message, Mapping):
         return message
     content = message.get("content")

@@ -1,10 +1,10 @@
 """DeepSeek's reasoning, sent back in the requests after a tool call.
 
-What DeepSeek documents ("Thinking Mode", sections on multi-turn conversations and on tool calls): where the
-model called tools between two user messages, the `reasoning_content` of all its messages there must be sent
-back in all later requests; the API answers 400 else. Where it called none, what is sent back is ignored.
+DeepSeek documents ("Thinking Mode", sections on multi-turn conversations and on tool calls): if the model called
+tools between two user messages, the `reasoning_content` of all its messages there must be sent back in all later
+requests, or the API answers 400. If it called none, the field is ignored.
 
-Claws that know only OpenAI's chat/completions drop the field. This remembers it from the replies of the case.
+Claws that know only OpenAI's chat/completions drop the field. This transform remembers it from the case's replies.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.transforms.base import Listener, Transform, mappings
+from gateway.metering.reader import Listener
+from gateway.transforms.base import Transform, mappings
 
 MOST_KEPT = 4096
 MOST_CHARACTERS = 16 * 1024 * 1024
-"""How much is remembered for a case; beyond either, the oldest is forgotten."""
+"""How much is remembered for a case; beyond either limit, the oldest is forgotten."""
 
 
 class DeepSeekReasoningContent(Transform):
     """Adds `reasoning_content` to the assistant messages of requests that lack it."""
 
     name = "deepseek_reasoning_content"
-    about = "sends DeepSeek's `reasoning_content` back in multi-turn tool use, which claws drop and it insists on"
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, str] = OrderedDict()
@@ -52,7 +52,7 @@ class DeepSeekReasoningContent(Transform):
         return {**body, "messages": changed}
 
     def reply_listener(self) -> Listener:
-        """Puts one reply together and remembers its reasoning when it is complete."""
+        """Assembles one reply and remembers its reasoning when it is complete."""
         reply = _Reply()
 
         def listen(told: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ class DeepSeekReasoningContent(Transform):
 
 @dataclass
 class _Reply:
-    """A reply so far."""
+    """A reply, as far as it has come."""
 
     text: str = ""
     reasoning: str = ""
@@ -86,7 +86,7 @@ class _Reply:
     """The ids of its calls, by their index."""
 
     def add(self, piece: Any) -> None:
-        """Take in a whole message or a delta of it."""
+        """Add a whole message or a delta of it."""
         if not isinstance(piece, Mapping):
             return
         self.text += _text(piece.get("content"))
@@ -98,7 +98,7 @@ class _Reply:
 
 
 def _keys(calls: Sequence[Any], text: str) -> list[str]:
-    """What a message is known by: the ids of its calls, or its text (claws trim it) where it calls nothing."""
+    """The keys of a message: the ids of its calls, or its text (claws trim it) if it calls nothing."""
     if calls:
         return [f"call {call}" for call in calls if call]
     return [f"text {hashlib.sha256(text.strip().encode('utf-8', 'surrogatepass')).hexdigest()}"]

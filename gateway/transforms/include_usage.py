@@ -1,4 +1,4 @@
-"""Streams that tell their usage: without being asked, chat/completions streams end without any.
+"""Asks for usage in streams: chat/completions streams do not report it unless they are asked to.
 
 Source: OpenAI's API reference, chat/completions, `stream_options`.
 """
@@ -12,10 +12,9 @@ from gateway.transforms.base import Transform
 
 
 class IncludeUsage(Transform):
-    """Sets `stream_options.include_usage` in requests that stream; nothing else is touched."""
+    """Sets `stream_options.include_usage` in requests that stream, and changes nothing else."""
 
     name = "include_usage"
-    about = "asks streams for their usage (`stream_options.include_usage`), which they end without otherwise"
 
     def request(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The request, asking for usage if it streams."""

@@ -1,0 +1,1 @@
+"""generic: adapter, config and launcher."""

@@ -1,0 +1,1 @@
+"""hermes: adapter and config."""

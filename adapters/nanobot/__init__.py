@@ -1,0 +1,1 @@
+"""nanobot: adapter and config."""

@@ -1,0 +1,1 @@
+"""openclaw: adapter, config, credentials, runtime, session and launcher."""

@@ -1,0 +1,1 @@
+"""zeroclaw: adapter and config."""

@@ -1,0 +1,1 @@
+"""Installs the runtimes of the claws."""

@@ -1,0 +1,46 @@
+"""The suite's test files, and which of them a command names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clawbench import ROOT
+
+SUITE = ROOT / "tests_bench"
+"""The folder of the suite's tests. Paths are absolute, because another project may have files with the same names."""
+RESOLVED = SUITE / "test_resolved.py"
+CONFORMANCE = SUITE / "test_conformance.py"
+GOLD = SUITE / "test_gold.py"
+
+
+def aim_at(config: pytest.Config, file: Path) -> None:
+    """If the command names no tests, make it run those of one file of the suite."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args[:] = [str(file)]
+
+
+def named(config: pytest.Config) -> list[Path]:
+    """The files and folders that a command names."""
+    return [Path(config.invocation_params.dir, argument.partition("::")[0]).resolve() for argument in config.args]
+
+
+def require_project(config: pytest.Config) -> None:
+    """Check that pytest chose the suite's folder as its root folder, and so read the suite's settings.
+
+    Raises:
+        pytest.UsageError: it chose another; the message says why.
+    """
+    if config.rootpath != ROOT:
+        # pytest looks for its configuration before it knows the suite's options, and mistakes a folder that follows
+        # one of them for a folder of tests
+        loose = [
+            word for word in config.invocation_params.args if word in {"--artifacts", "--dataset", "--instances"}
+        ]
+        if loose:
+            raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
+        raise pytest.UsageError(
+            f"pytest chose {config.rootpath} as its root folder, so the suite's settings were not read. "
+            f"Run it in {ROOT}, or from elsewhere as `pytest {SUITE}`"
+        )

@@ -1,0 +1,267 @@
+"""Creates the cases, and determines which of them a command selects.
+
+Cases are the product of claws, listed instances and samples, in the same order in every worker. Nothing here reads a
+dataset or asks the engine. Three rules keep a command from running more than was asked for:
+
+- Claws that are not installed get cases only if the command names them (`--claw`, `-k` or a test id).
+- If the command names no instance, it selects the embedded tasks, which cost nothing.
+- If it names real instances, the embedded tasks are left out, unless the set `demo` is named as well.
+
+A command names a claw or an instance if renaming it would deselect one of its cases. So `-k "not openclaw"` and
+`-m "not python"` name nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import pytest
+
+from adapters.registry import BadAdapterError, claws, installed, know_outside
+from clawbench import ROOT
+from clawbench.pytest_plugin import modes
+from clawbench.pytest_plugin.private_names import compile_expression
+from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, by_id, listed_instances, read_instances
+from records.case_id import CaseId
+
+_SELECTION = pytest.StashKey["Selection"]()
+REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
+SETS = ("demo", *REAL_SETS)
+
+CONFORMANCE = "conformance"
+
+MARKERS = {
+    CONFORMANCE: "the conformance suite: what an adapter must get right, one test per requirement; free of cost",
+    "demo": "the embedded task set: ten small tasks that need no dataset and no money",
+    "full": "the 350 instances: verified_mini and multilingual together",
+    "lite": "the published 80-instance subset of full",
+    "verified_mini": "50 instances of SWE-bench Verified",
+    "multilingual": "the 300 instances of SWE-bench Multilingual",
+    **{group: f"instances of the language group {group}" for group in LANGUAGE_GROUPS},
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a command selects."""
+
+    named_claws: tuple[str, ...]
+    """The claws that the command names, installed or not."""
+    instances: frozenset[str] | None
+    """The ids in the file of `--instances`."""
+    sets: tuple[str, ...]
+    """The sets of `--set`."""
+    names_instances: bool
+    """Whether the command names instances, by a marker, a part of their ids or a test id."""
+    names_demo: bool
+    """Whether the command names the set `demo`."""
+    rules_demo_out: bool
+    """Whether the command excludes the set `demo` without naming another set."""
+
+    @property
+    def claws(self) -> list[str]:
+        """The claws that cases are made for: those that are named, otherwise those that are installed."""
+        return list(self.named_claws) or [name for name in claws() if installed(name)]
+
+    def wanted(self, listed: list[ListedInstance]) -> Callable[[ListedInstance], bool]:
+        """Returns a test for selected instances.
+
+        Args:
+            listed: the instances of the cases that pass `-k`, `-m` and the test ids.
+        """
+        if self.instances is not None:
+            instances = self.instances
+            return lambda one: one.instance_id in instances
+        if self.sets:
+            return lambda one: not set(self.sets).isdisjoint(one.markers)
+        real = self.names_instances and any(not one.embedded for one in listed)
+        return lambda one: (self.names_demo or not real) if one.embedded else real
+
+
+def know_claws(plugins: pytest.PytestPluginManager) -> None:
+    """Register the claws that plugins add with `pytest_clawbench_adapters`.
+
+    Raises:
+        pytest.UsageError: an adapter is invalid; the message says which and why.
+    """
+    brought = plugins.hook.pytest_clawbench_adapters()
+    if any(not isinstance(adapters, Iterable) for adapters in brought):
+        raise pytest.UsageError("pytest_clawbench_adapters must return adapters in a list")
+    try:
+        know_outside((adapter for adapters in brought for adapter in adapters), reserved=MARKERS)
+    except BadAdapterError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def select(config: pytest.Config) -> None:
+    """Resolve what the command selects; `selection` returns it.
+
+    Raises:
+        pytest.UsageError: an option names something that does not exist, or an expression is malformed.
+    """
+    option = config.option
+    keyword, marks = _expression(option.keyword, "-k"), _expression(option.markexpr, "-m")
+    ids = [CaseId.parse(name) for name in _test_ids(config)]
+    file = "test_gold" if option.gold else "test_resolved"
+
+    def matches(claw: str, instance_id: str, markers: Iterable[str]) -> bool:
+        case = f"{claw}-{instance_id}" if claw or not option.gold else instance_id
+        names = ["tests_bench", f"{file}.py", f"{file}[{case}]", *markers]
+        return keyword(lambda word: any(word.lower() in name.lower() for name in names)) and marks(
+            lambda word: word in markers
+        )
+
+    def names_claw(claw: str) -> bool:
+        return any(
+            matches(claw, one.instance_id, one.markers) and not matches("", one.instance_id, one.markers)
+            for one in listed_instances()
+        )
+
+    known = claws()
+    of_ids = {case.claw for case in ids if case is not None}
+    named = _known(option.claw, known, "--claw") or tuple(n for n in known if n in of_ids or names_claw(n))
+    some = named or tuple(known)
+    is_neutral = any(matches(claw, "", ()) for claw in some)
+    names_demo = not is_neutral and any(matches(claw, "", ("demo",)) for claw in some)
+    config.stash[_SELECTION] = Selection(
+        named_claws=named,
+        instances=_listed_in(option.instances),
+        sets=_known(option.set, SETS, "--set"),
+        names_instances=not is_neutral or bool(ids) or bool(getattr(option, "lf", False)),
+        names_demo=names_demo,
+        rules_demo_out=is_neutral and not any(matches(claw, "", ("demo",)) for claw in some),
+    )
+
+
+def selection(config: pytest.Config) -> Selection:
+    """What the command selects."""
+    return config.stash[_SELECTION]
+
+
+def means_conformance(config: pytest.Config) -> bool:
+    """Whether the command asks for the conformance suite, by its marker or its file."""
+    marks = _expression(config.option.markexpr, "-m")
+    by_marker = marks(lambda word: word == CONFORMANCE) and not marks(lambda _: False)
+    return by_marker or modes.CONFORMANCE in modes.named(config)
+
+
+def _expression(text: str, option: str) -> Callable[[Callable[[str], bool]], bool]:
+    if not text:
+        return lambda _: True
+    try:
+        return compile_expression(text)
+    except SyntaxError as error:
+        raise pytest.UsageError(f"Wrong expression passed to '{option}': {text}: {error}") from error
+
+
+def _known(asked: list[str], known: Iterable[str], option: str) -> tuple[str, ...]:
+    names = list(known)
+    for name in asked:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"; the nearest is {near[0]}" if near else ""
+            raise pytest.UsageError(f"{option} {name}: unknown; choose from {', '.join(names)}{hint}")
+    return tuple(name for name in names if name in asked)
+
+
+def _listed_in(file: str | None) -> frozenset[str] | None:
+    try:
+        return read_instances(Path(file)) if file else None
+    except ListError as error:
+        raise pytest.UsageError(f"--instances {file}: {error}") from error
+
+
+def _test_ids(config: pytest.Config) -> list[str]:
+    """The parts in brackets of the command's test ids."""
+    return [word.partition("[")[2].removesuffix("]") for word in config.args if "::" in word and "[" in word]
+
+
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """Create the cases: ids begin with `<claw>-<instance_id>`, so that `-k` selects by either."""
+    parameters = [
+        pytest.param(case, id=str(case), marks=[getattr(pytest.mark, marker) for marker in listed.markers])
+        for claw in selection(metafunc.config).claws
+        for listed in listed_instances()
+        for sample in range(1, metafunc.config.option.samples + 1)
+        for case in [CaseId(claw, listed.instance_id, sample)]
+    ]
+    metafunc.parametrize("case", parameters, indirect=True)
+
+
+def case_of_item(item: pytest.Item) -> CaseId | None:
+    """The case of a test; None for any other test."""
+    call = getattr(item, "callspec", None)
+    parameter = call.params.get("case") if call is not None else None
+    return parameter if isinstance(parameter, CaseId) else None
+
+
+def is_of_conformance(node_id: str) -> bool:
+    """Whether a test belongs to the conformance suite, which uses the run's gateway but has no cases of the run."""
+    return ROOT / node_id.partition("::")[0] == modes.CONFORMANCE
+
+
+def case_of(node_id: str) -> CaseId | None:
+    """The case that a test id names; None for any other test."""
+    case = CaseId.parse(node_id.partition("[")[2].removesuffix("]"))
+    return case if case is not None and case.claw in claws() and case.instance_id in by_id() else None
+
+
+def instances_of(ids: Iterable[str]) -> set[ListedInstance]:
+    """The instances of all selected cases, and of gold's checks."""
+    found = set()
+    for node_id in ids:
+        case, name = (
+            case_of(node_id),
+            node_id.partition(f"{modes.GOLD.name}::")[2].partition("[")[2].removesuffix("]"),
+        )
+        if case is not None or name in by_id():
+            found.add(by_id()[case.instance_id if case is not None else name])
+    return found
+
+
+def listed_of(item: pytest.Item) -> ListedInstance | None:
+    """The instance of a case, or of an instance's own check; None for any other test."""
+    case = case_of_item(item)
+    if case is not None:
+        return by_id()[case.instance_id]
+    call = getattr(item, "callspec", None)
+    parameter = call.params.get("gold") if call is not None else None
+    return parameter if isinstance(parameter, ListedInstance) else None
+
+
+def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Apply the command's selection to the tests that pytest's own `-k` and `-m` left."""
+    cases = [(item, listed) for item in items if (listed := listed_of(item)) is not None]
+    is_wanted = selection(config).wanted([listed for _, listed in cases])
+    dropped = [item for item, listed in cases if not is_wanted(listed)]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        unwanted = {id(item) for item in dropped}
+        items[:] = [item for item in items if id(item) not in unwanted]
+
+
+def why_nothing(config: pytest.Config) -> str:
+    """Why a command selects no case at all, in one line."""
+    chosen = selection(config)
+    if chosen.rules_demo_out:
+        return (
+            "no case is selected: the embedded tasks are excluded, and real instances are run only if they are "
+            f"named, as in -m lite (the sets are {', '.join(REAL_SETS)})"
+        )
+    if not chosen.claws:
+        return "no case is selected: no claw is installed; `clawbench claws` lists them"
+    return _unknown_id(config) or "no case is selected by -k and -m; `pytest --collect-only -q` lists all"
+
+
+def _unknown_id(config: pytest.Config) -> str | None:
+    """An error message about the first test id that matches no case; None if all match."""
+    samples = range(1, config.option.samples + 1)
+    known = [str(CaseId(claw, one, sample)) for claw in claws() for one in by_id() for sample in samples]
+    for name in _test_ids(config):
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            return f"no case has the id {name}" + (f"; the nearest is {near[0]}" if near else "")
+    return None

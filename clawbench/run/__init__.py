@@ -1,0 +1,1 @@
+"""Runs one case: settings, the agent's run, its manifest. Nothing here depends on pytest."""

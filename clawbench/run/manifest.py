@@ -1,0 +1,155 @@
+"""What the results depend on: the manifests of a run and of a case."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+from adapters.prompts import prompt_digest
+from adapters.registry import adapter, installed
+from clawbench import ROOT
+from clawbench.run.case import Case
+from clawbench.run.environment_marks import Environment, Marks
+from clawbench.run.settings import Settings
+from evaluation import harness4
+from evaluation.harness import harness_version
+from evaluation.instances import InstanceError
+from evaluation.rows import Taken
+from evaluation.sources import digest
+from records.journal import now
+from records.models import (
+    CaseManifest,
+    ClawOfCase,
+    ClawVersion,
+    Limits,
+    RowsSource,
+    RunManifest,
+    RunSettings,
+    SuiteVersion,
+)
+from workspace.instance_images import described
+from workspace.prepare import recipe_digest
+
+
+def run_manifest(settings: Settings, claws: list[str]) -> RunManifest:
+    """The part of the run's manifest that is known before any case begins."""
+    facts = {"harness": harness_version(), "dataset_sha256": digest(settings.dataset or "")}
+    return RunManifest(
+        clawbench=SuiteVersion(version=version("clawbench"), commit=_commit()),
+        limits=Limits(
+            spend_limit=str(settings.spend_limit) if settings.spend_limit is not None else None,
+            samples=settings.samples,
+        ),
+        settings=RunSettings.model_validate(settings.attributed() | facts),
+        claws={name: _claw(name, settings) for name in claws if installed(name)},
+    )
+
+
+def rows_source(taken: Taken, home: Path) -> RowsSource:
+    """The manifest's entry about a set's rows.
+
+    Args:
+        taken: the rows.
+        home: the folder of installed runtimes.
+
+    Raises:
+        HarnessMissingError: the rows need an older harness, which is not installed.
+        InstanceError: that harness does not know some of the instances.
+    """
+    harness = harness_version()
+    if taken.is_older:
+        environment = harness4.find(home)
+        if unknown := harness4.unknown(taken.instances, environment):
+            raise InstanceError(
+                f"{environment.harness} knows neither the repository nor the version of {', '.join(unknown)}"
+            )
+        harness = environment.harness
+    return RowsSource(source=taken.source.name, revision=taken.source.revision, harness=harness)
+
+
+def _claw(name: str, settings: Settings) -> ClawVersion:
+    found = adapter(name)
+    runtime = found.runtime()
+    prompt = settings.prompt_file(found.prompt_file)
+    return ClawVersion(
+        version=runtime.version,
+        found_by=runtime.found_by,
+        adapter_sha256=sha256(Path(inspect.getfile(type(found))).read_bytes()).hexdigest(),
+        config_sha256=sha256(found.config_file().read_bytes()).hexdigest(),
+        prompt=prompt,
+        prompt_sha256=prompt_digest(prompt),
+    )
+
+
+def _commit() -> str | None:
+    """The suite's own commit, with `-dirty` if the checkout differs from it; None outside a checkout."""
+    if not (ROOT / ".git").exists():
+        return None
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ.get("PATH", os.defpath)},
+    )
+    return done.stdout.strip() or None
+
+
+def case_manifest(case: Case) -> CaseManifest:
+    """Everything that a case's result depends on.
+
+    Raises:
+        NotInstalledError: the claw's runtime is missing.
+        WorkspaceError, ImageBuildError, EvaluationError, InstanceError: its environment could not be made.
+    """
+    adapter, instance, prepared, served = case.adapter, case.instance, case.prepared, case.served
+    runtime, mark = adapter.runtime(), Marks(case.context.home).find(environment_of(case))
+    return CaseManifest(
+        run_id=case.context.settings.run_id,
+        written=now(),
+        claw=ClawOfCase(name=case.claw, version=runtime.version, found_by=runtime.found_by),
+        instance_id=case.id.instance_id,
+        sample=case.id.sample,
+        repo=instance.repo,
+        base_commit=instance.base_commit,
+        row_sha256=instance.digest,
+        settings=case.context.settings.attributed(),
+        prompt=case.prompt_file,
+        prompt_template_sha256=prompt_digest(case.prompt_file),
+        agent_files=tuple(adapter.agent_files),
+        allowed_tools=adapter.allowed_tools,
+        model={"name": served.name, "api": case.api, "context_window": served.context_window},
+        source_image=described(case.context.client, prepared.source),
+        prepared_image={"tag": prepared.tag, "id": prepared.image_id},
+        evaluation_image=prepared.evaluation,
+        history=dict(vars(prepared.proof)),
+        engine=case.context.engine,
+        harness=case.harness,
+        gold=mark.facts() if mark is not None else None,
+        clawbench=version("clawbench"),
+    )
+
+
+def environment_of(case: Case) -> Environment:
+    """The environment in which a case is judged. Finds, pulls or builds its image, and prepares it.
+
+    Raises:
+        WorkspaceError, ImageBuildError, EvaluationError, InstanceError: it could not be made.
+    """
+    return Environment(
+        instance_id=case.id.instance_id,
+        row_sha256=case.instance.digest,
+        source_image=case.prepared.source_id,
+        preparation=recipe_digest(),
+        harness=case.harness,
+        architecture=architecture_of(case),
+    )
+
+
+def architecture_of(case: Case) -> str:
+    """The platform of its containers: that of `--platform`, which may be emulated, or the engine's architecture."""
+    return case.context.settings.platform or str(case.context.engine["architecture"])

@@ -1,0 +1,158 @@
+"""The options of a run: validated once in the controller, and sent unchanged to every worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+KeepContainer = Literal["never", "failed", "always"]
+Network = Literal["gateway", "open", "own"]
+MOST_SAMPLES = 1000
+LONGEST = 10_000_000.0
+"""Seconds. A longer timeout could overflow a timer, and the claw would have no deadline."""
+
+_NOT_ATTRIBUTED = {
+    "run_id",
+    "artifacts",
+    "resume",
+    "keep_container",
+    "revisions",
+    "spend_limit",
+    "samples",
+    "agents",
+    "eval_slots",
+    "infra_retries",
+    "record",
+    "recordings",
+    "skip_checks",
+    "image_policy",
+    "disk_reserve",
+}
+"""Settings that do not affect results. Revisions are in the manifest as the commits that they resolved to."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Served(_Strict):
+    """The model as claws' configs name it, and what manifests record about its provider. Contains no secret."""
+
+    name: str
+    """The name that claws must send; "" means the model in the claw's own configuration."""
+    apis: tuple[str, ...]
+    """The wire formats that it is served in, best first."""
+    context_window: int | None = None
+    """Tokens, if the provider declares them."""
+    behind: dict[str, Any] | None = None
+    """The provider (address, transforms, limits, price table); None for models without one."""
+
+    def api_for(self, spoken: Sequence[str]) -> str:
+        """The best wire format among those that a claw speaks; without a gateway, the claw's first."""
+        return next((api for api in self.apis if api in spoken), spoken[0])
+
+
+class Settings(_Strict):
+    """The options of one run."""
+
+    run_id: str
+    artifacts: Path
+    """The folder of all runs, absolute."""
+    model: str
+    """Its name in records: `scripted:<name>`, `<provider>/<model>`, `replay:<run>`, `own[:<name>]`."""
+    served: Served | None = None
+    """None for a scripted model, whose name says everything."""
+    adapter: Literal["full", "bare"] = "full"
+    """`bare`: the claw gets only the issue, and the diff in its final message is judged instead of its changes."""
+    agent_timeout: float = Field(gt=0, le=LONGEST)
+    """Seconds of wall-clock time for one claw on one instance."""
+    exclude_waits: bool = False
+    """Whether the timeout is extended by the time that the gateway held the case's requests back."""
+    spend_limit: Decimal | None = Field(default=None, gt=0)
+    """US dollars for all cases of the run id together."""
+    case_spend_limit: Decimal | None = Field(default=None, gt=0)
+    """US dollars for each case."""
+    samples: int = Field(default=1, gt=0, le=MOST_SAMPLES)
+    """The number of cases of each claw and instance."""
+    agents: int = Field(default=1, gt=0)
+    """How many claws work at the same time."""
+    eval_slots: int = Field(default=1, gt=0)
+    """How many evaluations run at the same time on this machine."""
+    infra_retries: int = Field(default=2, ge=0)
+    """How often a case is retried after infrastructure errors, within one command."""
+    max_turns: int = Field(gt=0)
+    llm_no: int = Field(ge=0)
+    eval_timeout: float = Field(ge=1, le=LONGEST)
+    """Seconds for the tests of one evaluation; the harness takes whole seconds."""
+    resume: bool
+    """Whether existing results of the run are kept."""
+    keep_container: KeepContainer
+    network: Network = "gateway"
+    """What a workspace can reach: only the gateway; the gateway and the internet (`open`); or the internet without a
+    gateway (`own`), where the claw uses the user's own configuration and credentials."""
+    record: bool = False
+    recordings: Path | None = None
+    """The folder from which a `replay:` model answers."""
+    dataset: str | None = None
+    revisions: dict[str, str] = {}
+    """The revisions of datasets on the hub, by set."""
+    platform: str | None = None
+    """The platform of images and containers; None means the engine's own."""
+    image_policy: Literal["keep", "prune"] | int = "keep"
+    """What happens to images that the suite pulled or built; a number is the bytes that they may take."""
+    disk_reserve: int = Field(default=0, ge=0)
+    """Bytes that must be free on the engine's disk for a case to begin; on the artifacts' disk, a tenth of that."""
+    pids_limit: int
+    memory: str
+    skip_checks: bool = False
+    """Whether the checks before a real run are skipped."""
+
+    @property
+    def has_gateway(self) -> bool:
+        """Whether claws reach the model through the gateway."""
+        return self.network != "own"
+
+    @property
+    def evaluators(self) -> int:
+        """Workers for evaluations, in addition to one worker for each agent."""
+        return min(self.eval_slots, self.agents)
+
+    @property
+    def at_once(self) -> str:
+        """The numbers of agents and evaluations, for the user."""
+        agents, slots = self.agents, self.eval_slots
+        return f"{agents} agent{'s' * (agents > 1)} and {slots} evaluation{'s' * (slots > 1)} at once"
+
+    @property
+    def endpoint(self) -> Served:
+        """The model as claws' configs name it."""
+        return self.served or Served(name=self.model.replace(":", "-"), apis=("chat",))
+
+    @property
+    def has_price(self) -> bool:
+        """Whether requests could cost anything: scripted and recorded answers are free."""
+        return not self.has_gateway or (self.served is not None and self.served.behind is not None)
+
+    def agent_label(self, claw: str) -> str:
+        """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
+        return claw if self.adapter == "full" else f"{claw}-{self.adapter}"
+
+    def prompt_file(self, own: str) -> str:
+        """The template in `prompts/`.
+
+        Args:
+            own: the one that the claw's adapter names.
+        """
+        return own if self.adapter == "full" else "bare.txt"
+
+    def attributed(self) -> dict[str, Any]:
+        """The settings that affect results, for the manifest.
+
+        The run's spend limit and the number of samples are left out: they determine how many cases are run, and a run
+        may be resumed with higher ones. A case's spend limit is included, like its timeout.
+        """
+        return self.model_dump(mode="json", exclude=_NOT_ATTRIBUTED)

@@ -1,1 +1,0 @@
-"""Which case is run when, how many at once, and which once more."""

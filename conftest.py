@@ -1,0 +1,3 @@
+"""Loads the suite's pytest plugin, and nothing else."""
+
+pytest_plugins = ["clawbench.pytest_plugin"]

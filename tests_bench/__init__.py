@@ -1,0 +1,1 @@
+"""The benchmark and the other studies: one short test body each."""
