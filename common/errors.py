@@ -23,6 +23,12 @@ class ClawbenchError(Exception):
     """The outcome of a case that it ends; None if it ends the command or is caught earlier."""
     is_retried: ClassVar[bool] = False
     """Whether another attempt of the case, moments later, may succeed."""
+    quotes_engine: ClassVar[bool] = False
+    """Whether its message may quote the Docker engine, which reports a full disk in words."""
+
+
+class NotBegunError(ClawbenchError):
+    """A case did not begin: the spend limit is reached, a disk is full or the gateway is gone. It can be resumed."""
 
 
 class InfrastructureError(ClawbenchError):
@@ -69,29 +75,29 @@ def known_error(error: BaseException) -> ClawbenchError | None:
     from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
     known: ClawbenchError | None = None
-    if advice := _disk_fault(error, (DockerException, ClawbenchError)):
+    if advice := _disk_fault(error, DockerException):
         known = DiskError(f"{advice}, then run the same command again (finished cases are kept)")
     elif isinstance(error, ClawbenchError):
         return error
-    # reading a stream of the engine raises the last two
-    elif isinstance(error, DockerException | RequestException | HTTPError | ConnectionError):
+    # reading a stream of the engine raises the last three
+    elif isinstance(error, DockerException | RequestException | HTTPError | ConnectionError | TimeoutError):
         known = EngineError(f"{error}" or type(error).__name__)
     if known is not None:
         known.__cause__ = error
     return known
 
 
-def _disk_fault(error: BaseException | None, tell_in_words: tuple[type[BaseException], ...]) -> str | None:
+def _disk_fault(error: BaseException | None, engine_error: type[BaseException]) -> str | None:
     """What to do about the disk that an error comes from; None if no disk is to blame.
 
     Args:
         error: checked together with its causes.
-        tell_in_words: classes that have no error number, and whose message may quote the engine's.
+        engine_error: the class of the Docker SDK's errors, which have no error number: the message is searched.
     """
     while error is not None:
         if isinstance(error, OSError) and error.errno in _DISK_FAULTS:
             return _DISK_FAULTS[error.errno]
-        if isinstance(error, tell_in_words):
+        if isinstance(error, engine_error) or getattr(error, "quotes_engine", False):
             said = str(error).lower()
             found = next((number for number in _DISK_FAULTS if os.strerror(number).lower() in said), None)
             if found is not None:

@@ -28,6 +28,8 @@ downloads and unpacks; verifying the checksum of a large layer keeps it silent f
 class PullError(InfrastructureError):
     """An image could not be pulled; this class itself means a server error, a broken connection or a timeout."""
 
+    quotes_engine = True
+
 
 class PullThrottledError(PullError):
     """The registry refuses the pull because of its rate limit."""

@@ -39,6 +39,8 @@ Say = Callable[[str], None]
 class ImageBuildError(InfrastructureError):
     """An image of the embedded task set could not be built; the message says what to do next."""
 
+    quotes_engine = True
+
 
 @dataclass(frozen=True)
 class Recipe:

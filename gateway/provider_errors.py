@@ -31,6 +31,8 @@ class ProviderFault:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    is_unreadable: bool = False
+    """Whether the body was compressed, which nobody asked for, and dropped."""
 
     @property
     def text(self) -> str:
@@ -57,7 +59,7 @@ class ProviderFault:
             return "server_error"
         if _NO_SUCH_MODEL.search(self.text):
             return "server_error"
-        return "refused"
+        return "malformed" if self.is_unreadable else "refused"
 
 
 async def read_fault(reply: ClientResponse, secrets: tuple[str, ...]) -> ProviderFault:
@@ -71,13 +73,14 @@ async def read_fault(reply: ClientResponse, secrets: tuple[str, ...]) -> Provide
         aiohttp.ClientError: it breaks off.
     """
     body = bytearray()
-    if not is_compressed(reply.headers):
+    is_unreadable = is_compressed(reply.headers)
+    if not is_unreadable:
         async for chunk in reply.content.iter_any():
             body += chunk
             if len(body) > MAX_BODY:
                 break
     clean = redact.mask_bytes(bytes(body), secrets)[:MAX_BODY]
-    return ProviderFault(reply.status, shown_headers(reply, secrets), clean)
+    return ProviderFault(reply.status, shown_headers(reply, secrets), clean, is_unreadable)
 
 
 def shown_headers(reply: ClientResponse, secrets: tuple[str, ...]) -> CIMultiDict[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from records.case_folder import CaseFolder
-from records.files import replacing
+from records.files import RunError, replacing
 from records.run_folder import RunDirectory
 
 NAME = "predictions.jsonl"
@@ -73,7 +73,7 @@ class Refresher:
         began = self._clock()
         if began < self._next:
             return
-        with suppress(OSError):
+        with suppress(OSError, RunError):
             self.refresh()
         ended = self._clock()
         self._next = ended + (ended - began) / _SHARE

@@ -6,6 +6,8 @@ from common.errors import InfrastructureError, LastingError
 class WorkspaceError(InfrastructureError):
     """Docker, an image or a container failed; the message says what failed and what to do next."""
 
+    quotes_engine = True
+
 
 class ImageMissingError(WorkspaceError, LastingError):
     """An instance has no image: none of its names is known to the engine, and none could be pulled."""

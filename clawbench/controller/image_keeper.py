@@ -178,7 +178,7 @@ class ImageKeeper:
             try:
                 gone = house.tidy(self._schedule.needed(), self._needs.of_others())
             except Exception as error:
-                if known_error(error) is None:
+                if known_error(error) is None and not isinstance(error, OSError):
                     raise
                 self._tell(f"unneeded images could not be removed: {error}")
                 continue
@@ -198,7 +198,7 @@ class ImageKeeper:
                         name = name_to_pull(instance, self._row_images[instance])
                         pulls.pull(name, lambda line: self._tell(f"ahead: {line}"))
             except Exception as error:
-                if known_error(error) is None:
+                if known_error(error) is None and not isinstance(error, OSError):
                     raise
                 self._tell(
                     f"the image of {instance} could not be pulled in advance; its cases will try again: {error}"

@@ -129,7 +129,7 @@ def _as_usage_error() -> Iterator[None]:
     except pytest.UsageError:
         raise
     except Exception as error:
-        known = known_error(error)
+        known = known_error(error) or (error if isinstance(error, OSError) else None)
         if known is None:
             raise
         raise pytest.UsageError(str(known)) from error
@@ -207,16 +207,19 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Collect gold's cases and the conformance suite only if the command asks for them."""
-    if collection_path == modes.GOLD and not config.option.gold:
+    if collection_path.parent.name != modes.SUITE.name:
+        return None
+    path = collection_path.resolve()
+    if path == modes.GOLD and not config.option.gold:
         return True
-    if collection_path == modes.CONFORMANCE and not selection.means_conformance(config):
+    if path == modes.CONFORMANCE and not selection.means_conformance(config):
         return True
-    return True if config.option.gold and collection_path == modes.RESOLVED else None
+    return True if config.option.gold and path == modes.RESOLVED else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make the cases."""
-    if "case" in metafunc.fixturenames and metafunc.definition.path == modes.RESOLVED:
+    if "case" in metafunc.fixturenames and modes.SUITE in metafunc.definition.path.resolve().parents:
         selection.parametrize(metafunc)
 
 

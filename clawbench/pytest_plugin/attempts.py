@@ -64,7 +64,7 @@ def replayed(
     case = Case(context, case_id)
     try:
         metadata = case.final_verdict()
-    except OSError:
+    except (OSError, ClawbenchError):
         return ()  # setting up the case raises the same error, and reports it
     if metadata is None:
         return ()
@@ -136,7 +136,7 @@ def is_retried_elsewhere(context: WorkerContext, case_id: CaseId) -> bool:
     try:
         sweep(context.client)  # the dead worker's claw may still be running
     except Exception as error:
-        if not isinstance(known_error(error), ClawbenchError):
+        if known_error(error) is None and not isinstance(error, OSError):
             raise
         # the engine is gone too: the next attempt reports that, and the next run removes the containers
     return case.final_verdict() is None and _counted(case, "its worker process died") is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from common.errors import ClawbenchError, known_error
+from common.errors import ClawbenchError, NotBegunError, known_error
 from evaluation.outcomes import Ending, Outcome
 
 if TYPE_CHECKING:
@@ -62,6 +62,14 @@ def shown(path: Path) -> str:
         return str(path)
 
 
+def _record(case: Case) -> CaseRecord | None:
+    """The case's metadata; None if there is none that can be read."""
+    try:
+        return case.folder.metadata()
+    except (OSError, ClawbenchError):
+        return None
+
+
 def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Change a case's report to what the table of outcomes prescribes."""
     case = item.stash.get(CASE, None)
@@ -69,14 +77,14 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
     if case is None or error is None or isinstance(error, pytest.skip.Exception | KeyboardInterrupt):
         return
     if call.when == "call" and isinstance(error, AssertionError):
-        record = case.folder.metadata()
+        record = _record(case)
         if record is not None:
             report.longrepr = explanation(case, record)
             return
     # pytest counts a failure in a test's own setup as an error, and so must its reports
     report.when = "setup" if call.when == "call" else report.when
     known = known_error(error)
-    if known is not None and known.outcome is None:  # the case has not begun
+    if isinstance(known, NotBegunError):
         report.longrepr = str(known)
         return
     outcome = Outcome(known.outcome) if known is not None and known.outcome else Outcome.INFRASTRUCTURE
@@ -86,7 +94,8 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
     if call.when != "teardown":
         if known is not None:
             item.stash[BROKE] = known
-        with suppress(OSError):  # on a full disk the outcome can't be saved; pytest reports the case anyway
+        # on a full disk or beside damaged records the outcome can't be saved; pytest reports the case anyway
+        with suppress(OSError, ClawbenchError):
             case.broke((why.splitlines() or [""])[0][:500], outcome)
 
 
@@ -98,7 +107,7 @@ def amend_crash(case: Case, report: pytest.TestReport, *, is_reported: bool) -> 
         report: of the worker's death.
         is_reported: whether the worker had reported the case's outcome.
     """
-    record = case.folder.metadata()
+    record = _record(case)
     report.user_properties[:] = properties(case, record)
     if is_reported:
         report.when, report.outcome, report.longrepr = "teardown", "passed", None
@@ -110,7 +119,7 @@ def amend_crash(case: Case, report: pytest.TestReport, *, is_reported: bool) -> 
     why = "its worker process died; run the same command again"
     report.when = "setup"
     report.longrepr = f"infrastructure: {why}\nartifacts: {shown(case.folder.path)}"
-    with suppress(OSError):  # as above
+    with suppress(OSError, ClawbenchError):  # as above
         case.broke(why)
 
 

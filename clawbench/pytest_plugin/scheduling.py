@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,7 @@ from clawbench.pytest_plugin.private_names import take_one_at_a_time
 from clawbench.pytest_plugin.reporting import CONTEXT
 from clawbench.pytest_plugin.selection import case_of, case_of_item
 from clawbench.run.case import Case
+from evaluation.lists import by_id
 
 if TYPE_CHECKING:
     from xdist.scheduler import Scheduling
@@ -45,9 +46,13 @@ class CaseScheduling:
         if case_id is None or str(case_id) not in context.order.finished:
             return False
         file, _, name = test_id.partition("::")
-        reports = attempts.replayed(context, case_id, test_id, (file, None, name))
+        keywords = (name.partition("[")[0], *by_id()[case_id.instance_id].markers)
+        reports = attempts.replayed(context, case_id, test_id, (file, None, name), keywords)
         for report in reports:
             self._config.hook.pytest_runtest_logreport(report=report)
+        session: Any = self._config.pluginmanager.get_plugin("session")
+        if session.shouldfail:  # -x or --maxfail: pytest-xdist counts the reports of workers alone
+            pytest.exit(str(session.shouldfail), returncode=int(pytest.ExitCode.INTERRUPTED))
         return bool(reports)
 
     def _put_back(self, test_id: str) -> bool | None:

@@ -109,10 +109,13 @@ def select(config: pytest.Config) -> None:
 
     def matches(claw: str, instance_id: str, markers: Iterable[str]) -> bool:
         case = f"{claw}-{instance_id}" if claw or not option.gold else instance_id
-        names = ["tests_bench", f"{file}.py", f"{file}[{case}]", *markers]
-        return keyword(lambda word: any(word.lower() in name.lower() for name in names)) and marks(
-            lambda word: word in markers
-        )
+        samples = ("", *(f"-s{sample}" for sample in range(2, option.samples + 1)))
+
+        def selects(sample: str) -> bool:
+            names = ["tests_bench", f"{file}.py", f"{file}[{case}{sample}]", *markers]
+            return keyword(lambda word: any(word.lower() in name.lower() for name in names))
+
+        return marks(lambda word: word in markers) and any(map(selects, samples))
 
     def names_claw(claw: str) -> bool:
         return any(

@@ -13,6 +13,7 @@ from pathlib import Path
 from clawbench.run.settings import Served
 from common.errors import LastingError
 from records.case_id import CaseId
+from records.files import RunError
 from records.run_folder import RunDirectory
 
 CASSETTE = "cassette.jsonl"
@@ -65,6 +66,8 @@ def recorded(folder: Path, case: CaseId) -> Served:
         return Served(name=first["request"]["model"], apis=(first["api"],), context_window=_window(folder))
     except FileNotFoundError as error:
         raise RecordingError(f"{path} does not exist") from error
+    except RunError as error:
+        raise RecordingError(f"{folder} was recorded by an older clawbench: record it again") from error
     except (ValueError, KeyError, TypeError) as error:
         raise RecordingError(f"{path} is not a recording: its first line is not an exchange") from error
 

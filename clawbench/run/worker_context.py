@@ -18,7 +18,7 @@ from clawbench.run.order import Order
 from clawbench.run.retries import Retries
 from clawbench.run.settings import Settings
 from clawbench.run.slots import Slots
-from common.errors import ClawbenchError
+from common.errors import ClawbenchError, NotBegunError
 from gateway.client import GatewayClient
 from records.durations import Durations
 from records.progress import Progress
@@ -55,10 +55,6 @@ class SpendLimitError(ClawbenchError):
     """The run's spend limit was reached while the claw worked; the case is run again under a higher limit."""
 
     outcome = "run_cost_limit"
-
-
-class NotBegunError(ClawbenchError):
-    """A case did not begin: the spend limit is reached, a disk is full or the gateway is gone. It can be resumed."""
 
 
 @dataclass

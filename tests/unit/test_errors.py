@@ -18,6 +18,7 @@ from common.errors import (
     LastingError,
     known_error,
 )
+from workspace.workspace_errors import WorkspaceError
 
 
 @pytest.mark.parametrize("error", [ClawbenchError("x"), InfrastructureError("x"), LastingError("x")])
@@ -52,7 +53,7 @@ def test_a_broken_engine_is_an_infrastructure_error_that_is_retried(error: Excep
         (OSError(errno.EDQUOT, "x"), "quota"),
         (OSError(errno.EROFS, "x"), "read-only"),
         (APIError("failed to register layer: write /x: no space left on device"), "full"),
-        (InfrastructureError("export: write /x: No space left on device"), "full"),
+        (WorkspaceError("export: write /x: No space left on device"), "full"),
     ],
 )
 def test_a_full_disk_is_known_whoever_reports_it(error: Exception, says: str) -> None:
@@ -77,3 +78,8 @@ def test_a_full_disk_is_known_whoever_reports_it(error: Exception, says: str) ->
 )
 def test_any_other_exception_is_a_fault_of_the_suite(error: Exception) -> None:
     assert known_error(error) is None
+
+
+def test_words_of_a_provider_or_a_claw_do_not_blame_a_disk() -> None:
+    error = InfrastructureError("the provider failed (HTTP 500: No space left on device)")
+    assert known_error(error) is error

@@ -15,8 +15,14 @@ from evaluation.lists import ListedInstance, listed_instances
 ONE = "tests_bench/test_resolved.py::test_resolved[zeroclaw-demo__cronspan-118]"
 
 
+OPTIONS: dict[str, Any] = {
+    **{"keyword": "", "markexpr": "", "claw": [], "set": []},
+    **{"instances": None, "gold": False, "samples": 1},
+}
+
+
 def chosen(keyword: str = "", markers: str = "", *args: str, **more: Any) -> Selection:
-    option = {"keyword": keyword, "markexpr": markers, "claw": [], "set": [], "instances": None, "gold": False}
+    option = {**OPTIONS, "keyword": keyword, "markexpr": markers}
     config: Any = SimpleNamespace(option=SimpleNamespace(**option | more), args=args, stash=pytest.Stash())
     selection.select(config)
     return selection.selection(config)
@@ -57,6 +63,14 @@ def test_a_claw_is_named_by_an_expression_that_would_not_select_another(
     keyword: str, named: tuple[str, ...]
 ) -> None:
     assert chosen(keyword).named_claws == named
+
+
+def test_a_sample_is_no_instance() -> None:
+    everything = list(listed_instances())
+    for keyword in ("s2", "nanobot and s2"):
+        second = chosen(keyword, samples=2)
+        assert {one.set_name for one in everything if second.wanted(everything)(one)} == {"demo"}
+    assert chosen("nanobot and s2", samples=2).named_claws == ("nanobot",)
 
 
 def test_claws_are_named_by_option_and_by_test_id() -> None:
@@ -124,7 +138,7 @@ def test_sets_are_named_by_option() -> None:
     ],
 )
 def test_what_does_not_exist_is_refused(more: dict[str, Any], message: str) -> None:
-    option = {"keyword": "", "markexpr": "", "claw": [], "set": [], "instances": None, "gold": False} | more
+    option = OPTIONS | more
     config: Any = SimpleNamespace(option=SimpleNamespace(**option), args=[], stash=pytest.Stash())
     with pytest.raises(pytest.UsageError, match=message):
         selection.select(config)
