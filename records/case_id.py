@@ -8,6 +8,9 @@ from dataclasses import dataclass
 _FURTHER_SAMPLE = re.compile(r"(.+)-s([2-9]|[1-9][0-9]+)")
 """No instance id ends like this."""
 
+MOST_SAMPLES = 1000
+"""Samples that a run may have of each claw and instance."""
+
 
 @dataclass(frozen=True, order=True)
 class CaseId:

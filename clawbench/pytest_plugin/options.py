@@ -11,9 +11,9 @@ import pytest
 
 from clawbench.pytest_plugin.selection import SETS
 from gateway.behaviours.behaviour_table import BEHAVIOURS
+from records.case_id import MOST_SAMPLES
 
 DEFAULT_MODEL = "scripted:oracle"
-MOST_SAMPLES = 1000
 DEFAULT_RESERVE = 5 << 30
 """Bytes: enough for the image of one more instance, and for the files that a claw and its tests write."""
 

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from records.case_id import MOST_SAMPLES
+
 KeepContainer = Literal["never", "failed", "always"]
 Network = Literal["gateway", "open", "own"]
-MOST_SAMPLES = 1000
 LONGEST = 10_000_000.0
 """Seconds. A longer timeout could overflow a timer, and the claw would have no deadline."""
 

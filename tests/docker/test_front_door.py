@@ -393,6 +393,19 @@ def test_a_case_whose_folder_is_removed_in_mid_run_is_no_verdict(tmp_path: Path)
 
 @needs_nanobot
 @pytest.mark.docker
+def test_a_replayed_failure_counts_for_the_first_failure_with_workers_too(tmp_path: Path) -> None:
+    run_id = fresh_id("first")
+    model = "--model=scripted:noop"
+    assert run_bench(tmp_path, run_id, "-k", ONE, model).counts == {"failed": 1}
+    again = run_bench(tmp_path, run_id, "-k", f"({ONE}) or (nanobot and hmap)", model, "-n", "2", "-x")
+    assert again.exit_code == pytest.ExitCode.INTERRUPTED, again.output
+    assert not (again.folder / "nanobot" / "demo__hmap-73").exists(), "no case was begun"
+    [test] = json.loads((again.folder / "report.json").read_text())["tests"]
+    assert {"demo", "python"} <= set(test["keywords"]), "a replayed case keeps its markers"
+
+
+@needs_nanobot
+@pytest.mark.docker
 def test_other_rows_under_the_same_name_are_another_setting(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text("{}\n")
