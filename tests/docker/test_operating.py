@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 from support.bench_run import ROOT
-from support.user_commands import run
+from support.user_commands import documented, run
 
 from adapters.registry import installed
 
@@ -29,17 +27,12 @@ SAYS = {
 """What each must say, by its words without options' values."""
 
 
-def commands() -> list[str]:
-    found = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return [row.partition(" #")[0].strip() for block in found for row in block.splitlines() if row.strip()]
-
-
 @pytest.mark.docker
 @pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot")
 def test_every_command_does_what_it_says(tmp_path: Path) -> None:
     ours = {"nightly": f"nightly-{os.getpid()}", "submissions": str(tmp_path / "submissions")}
-    for command in commands():
-        words = [ours.get(word, word) for word in shlex.split(command)]
+    for command in documented(PAGE):
+        words = [ours.get(word, word) for word in command]
         done = run([*words, f"--artifacts={tmp_path}"])
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         key = words[0] if words[0] == "pytest" else " ".join(word for word in words if word not in ours.values())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -26,3 +28,10 @@ def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def documented(page: Path) -> list[list[str]]:
+    """The commands in the `sh` blocks of a page, without their comments, as words."""
+    found = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    rows = [row.partition(" #")[0].strip() for block in found for row in block.splitlines()]
+    return [shlex.split(row) for row in rows if row]
