@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from adapters import registry
 from adapters.base import BadOptionError, NotInstalledError
 from adapters.runtimes import default_home
-from clawbench import ROOT, compare_command, run_commands
+from clawbench import ROOT, compare_command, lite_command, run_commands
 from common.errors import ClawbenchError
 
 console = Console(highlight=False)
@@ -56,6 +56,7 @@ tasks = typer.Typer(help="The embedded task set.", no_args_is_help=True)
 app.add_typer(tasks, name="tasks")
 run_commands.add_to(app)
 app.command()(compare_command.compare)
+app.add_typer(lite_command.app, name="lite")
 
 Plugins = Annotated[
     list[str] | None,
