@@ -80,11 +80,11 @@ def pass_at_1(results: Results) -> PassRate | None:
     if instances > 1 and 0 < value < 1:
         variance = sum((mean - value) ** 2 for mean in means) / (instances - 1) / instances
         effective = spread / variance if variance * counted > spread else counted
-    low, high = _wilson(value, max(effective, instances))
+    low, high = wilson(value, max(effective, instances))
     return PassRate(value, low, high, instances, counted)
 
 
-def _wilson(share: float, size: float) -> tuple[float, float]:
+def wilson(share: float, size: float) -> tuple[float, float]:
     """Wilson's score interval for a share of `size` independent results."""
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     scale = 1 + z * z / size

@@ -10,6 +10,7 @@ from statistics import fmean
 
 from evaluation.lists import by_id
 from reports.comparison.contenders import QUANTITIES, CompareError, Contender
+from reports.comparison.grid import Spread, grid_of, spread
 from reports.comparison.manifest_differences import UNKNOWN, Comparability, comparability
 from reports.comparison.paired import (
     SIGNIFICANT,
@@ -22,6 +23,7 @@ from reports.comparison.paired import (
     mean_difference,
     pair,
 )
+from reports.published import Distance, distances
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ class Row:
     instances: int
     cases: int
     without_verdict: int
+    published: tuple[Distance, ...]
+    """The distance to the paper's results of the same claw and model."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,8 @@ class Comparison:
 
     contenders: tuple[Row, ...]
     pairs: tuple[Pair, ...]
+    spread: Spread | None
+    """None if the contenders are no grid of claws and models, or if something else differs between them."""
 
 
 def compare(found: Sequence[Contender], *, vary: Iterable[str] = (), allow_confounded: bool = False) -> Comparison:
@@ -168,7 +174,7 @@ def compare(found: Sequence[Contender], *, vary: Iterable[str] = (), allow_confo
     corrected = holm([one.paired.p_value for one in pairs if one.paired is not None])
     for number, p_corrected in zip(shown, corrected, strict=True):
         pairs[number] = replace(pairs[number], p_corrected=p_corrected)
-    return Comparison(tuple(_row(one) for one in found), tuple(pairs))
+    return Comparison(tuple(_row(one) for one in found), tuple(pairs), _spread(found))
 
 
 @dataclass(frozen=True)
@@ -278,17 +284,28 @@ def _groups(
                 yield Group(kind, group, paired)
 
 
+def _spread(found: Sequence[Contender]) -> Spread | None:
+    """The spread over claws and models, on the instances for which all contenders have a verdict."""
+    common = set.intersection(*({name for name, samples in one.counted.items() if samples} for one in found))
+    pairs = combinations(found, 2)
+    if not common or any(comparability(a.facts, b.facts, ("claw", "model")).confounding for a, b in pairs):
+        return None
+    return spread(
+        grid_of((one.claw, one.model, fmean(fmean(one.counted[name]) for name in sorted(common))) for one in found)
+    )
+
+
 def _row(one: Contender) -> Row:
-    results = one.results
-    means = [fmean(known) for samples in results.values() if (known := [x for x in samples if x is not None])]
-    cases = [case for samples in results.values() for case in samples]
+    means = [fmean(known) for known in one.counted.values() if known]
+    cases = [case for samples in one.results.values() for case in samples]
     return Row(
         name=one.name,
         where=one.where,
         claw=one.claw,
         is_made_elsewhere=one.is_made_elsewhere,
         pass_at_1=fmean(means) if means else None,
-        instances=len(results),
+        instances=len(one.results),
+        published=tuple(distances(one.claw, one.model, one.counted)),
         cases=len(cases),
         without_verdict=cases.count(None),
     )

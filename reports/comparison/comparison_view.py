@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from reports.comparison.comparison import Comparison, Pair, Quantity, p_value, points, span
+from reports.comparison.grid import span_of
 from reports.comparison.manifest_differences import Difference, Role
 
 _MOST_NAMES = 20
@@ -113,6 +114,40 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
     )
     for pair in comparison.pairs:
         yield from _blocks_of(pair)
+    if comparison.spread is not None:
+        parts = (comparison.spread.model, comparison.spread.claw, comparison.spread.rest)
+        yield Block("Spread", (comparison.spread.conclusion,))
+        yield Block(
+            "Standard deviation of Pass@1, in points",
+            headings=("due to the", "deviation", "95% interval", "largest difference"),
+            rows=tuple(
+                (
+                    one.name,
+                    f"{100 * one.deviation:.1f}",
+                    span_of(one),
+                    f"{100 * one.difference:.1f}",
+                )
+                for one in parts
+            ),
+        )
+    published = [(row, one) for row in comparison.contenders for one in row.published]
+    if published:
+        yield Block(
+            "PUBLISHED results of the same claw and model, on the full 350 instances; not measured here",
+            headings=("name", "paper's version", "published", "here", "points", "95% interval", "instances here"),
+            rows=tuple(
+                (
+                    row.name,
+                    str(one.published.version),
+                    f"{100 * one.published.pass_at_1:.1f}%",
+                    f"{100 * one.measured:.1f}%",
+                    points(one.difference),
+                    f"{points(one.low)} to {points(one.high)}",
+                    str(one.instances),
+                )
+                for row, one in published
+            ),
+        )
 
 
 def _blocks_of(pair: Pair) -> Iterator[Block]:

@@ -35,6 +35,8 @@ class Contender:
     where: str
     """The run's id, or the name of a file."""
     claw: str
+    model: str = ""
+    """As in `--model`; "" if unknown."""
     outcomes: dict[CaseId, Outcome | None] = field(default_factory=dict)
     """Of all planned cases; None for a case that has none."""
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -53,6 +55,11 @@ class Contender:
         for case, outcome in sorted(self.outcomes.items()):
             found[case.instance_id].append(_is_resolved(outcome))
         return found
+
+    @property
+    def counted(self) -> dict[str, list[bool]]:
+        """The results without those that don't count."""
+        return {name: [one for one in samples if one is not None] for name, samples in self.results.items()}
 
     def mean_of(self, quantity: str, instance_id: str) -> float | None:
         """The mean over an instance's samples; None if the value of one is unknown."""
@@ -103,7 +110,7 @@ def _of_run(run: RunDirectory) -> Iterator[Contender]:
     manifest = run.manifest()
     planned = set(run.plan.cases()) | {case.id for case in run.cases()}
     for claw in sorted({case.claw for case in planned}):
-        contender = Contender(claw, run.run_id, claw)
+        contender = Contender(claw, run.run_id, claw, manifest.settings.model)
         for case in sorted(case for case in planned if case.claw == claw):
             folder = run.case(case)
             record, of_case = folder.metadata(), folder.manifest()

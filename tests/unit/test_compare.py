@@ -27,8 +27,11 @@ from records.run_folder import RunDirectory
 from reports.comparison.comparison import compare
 from reports.comparison.comparison_view import as_markdown
 from reports.comparison.contenders import Contender, contenders
+from reports.comparison.grid import grid_of, spread
 from reports.comparison.manifest_differences import FACTORS, HARMLESS, factor_of, facts_of
 from reports.comparison.paired import bounds, exact_test, holm, mean_difference, pair
+from reports.published import distances, published_rows
+from reports.samples import wilson
 
 YES, NO, OPEN = Outcome.RESOLVED, Outcome.UNRESOLVED, Outcome.INFRASTRUCTURE
 ROOT = Path(__file__).resolve().parents[2]
@@ -388,12 +391,78 @@ def test_csv_and_markdown_say_the_same(tmp_path: Path) -> None:
 
 
 def test_a_name_is_not_markup() -> None:
-    hostile = Contender("<img src=x>|**", "a", "a", {CaseId("a", "x"): YES}, {"x": {"run_id": "1"}})
+    hostile = Contender("<img src=x>|**", "a", "a", "m", {CaseId("a", "x"): YES}, {"x": {"run_id": "1"}})
     page = as_markdown(
-        compare([hostile, Contender("b", "b", "b", {CaseId("b", "x"): YES}, {"x": {"run_id": "2"}})])
+        compare([hostile, Contender("b", "b", "b", "m", {CaseId("b", "x"): YES}, {"x": {"run_id": "2"}})])
     )
     assert r"\<img src=x\>\|\*\*" in page
     assert "<img" not in page.replace(r"\<", "")
+
+
+def test_the_published_table_gives_the_papers_picture() -> None:
+    """Mean squares by hand: models 0.10034, claws 0.00784, rest 0.00119; so 0.1188, 0.0471 and 0.0345."""
+    found = spread(grid_of((row.claw, row.model, row.pass_at_1) for row in published_rows() if row.version == 2))
+    assert found is not None
+    assert (len(found.claws), len(found.models)) == (7, 3)
+    parts = (found.model, found.claw, found.rest)
+    assert [one.deviation for one in parts] == pytest.approx([0.1188, 0.0471, 0.0345], abs=1e-4)
+    assert all(one.low < one.deviation < (one.high or 1) for one in parts)
+    # model and claw move the score by 23.6 and 14.9 points on average, and three models are too few to rank them
+    assert [one.difference for one in parts[:2]] == pytest.approx([0.236, 0.149], abs=1e-3)
+    assert "The intervals overlap" in found.conclusion
+
+
+def test_a_grid_of_sums_has_no_rest() -> None:
+    found = spread(
+        {(claw, model): a + b for claw, a in (("x", 0.1), ("y", 0.3)) for model, b in (("m", 0.2), ("n", 0.6))}
+    )
+    assert found is not None
+    assert found.rest.deviation == pytest.approx(0)
+    assert found.model.difference == pytest.approx(0.4)
+    assert found.claw.deviation == pytest.approx((0.2**2 / 2) ** 0.5)
+    assert spread({("x", "m"): 0.1, ("y", "n"): 0.2}) is None
+    assert spread({("x", "m"): 0.1, ("y", "m"): 0.2}) is None
+    flat = spread(dict.fromkeys(product("xyz", "mn"), 0.5))
+    assert flat is not None
+    assert flat.model.deviation == 0
+
+
+def test_a_grid_of_runs_shows_its_spread_and_the_published_results(tmp_path: Path) -> None:
+    for name, model in (("one", "z/glm-5.1"), ("two", "acme/big-2")):
+        made(tmp_path / name, {"nanobot": OUTCOMES, "openclaw": BETTER}, model=model)
+    done = asked("one", "two", "--vary", "claw", "--artifacts", tmp_path)
+    text = " ".join(done.output.split())
+    assert "Over 2 claws and 2 models, Pass@1 varies with the claw by" in text
+    # both versions of the paper, for both claws with GLM 5.1
+    assert (
+        len(
+            [
+                line
+                for line in done.output.splitlines()
+                if line.startswith("one:") and "to" in line and "12" in line
+            ]
+        )
+        == 4
+    )
+    other = made(
+        tmp_path / "other", {"nanobot": OUTCOMES, "openclaw": BETTER}, model="acme/big-2", agent_timeout=1
+    )
+    confounded = asked("one", other.path, "--allow-confounded", "--artifacts", tmp_path)
+    assert "Pass@1 varies with" not in confounded.output
+
+
+def test_the_distance_to_a_published_row_computed_by_hand() -> None:
+    """280 of 350 against 71.2% of 350: Newcombe's interval from the two Wilson intervals."""
+    (found,) = (
+        one
+        for one in distances("openclaw", "openrouter/z-ai/glm-5.1", {str(n): [n < 280] for n in range(350)})
+        if one.published.version == 2
+    )
+    (low, high), (own_low, own_high) = wilson(0.712, 350), wilson(0.8, 350)
+    assert found.difference == pytest.approx(0.088)
+    assert found.low == pytest.approx(0.088 - ((0.8 - own_low) ** 2 + (high - 0.712) ** 2) ** 0.5)
+    assert found.high == pytest.approx(0.088 + ((own_high - 0.8) ** 2 + (0.712 - low) ** 2) ** 0.5)
+    assert list(distances("openclaw", "scripted:oracle", {"a": [True]})) == []
 
 
 def test_contenders_have_the_shortest_names_that_tell_them_apart(tmp_path: Path) -> None:
