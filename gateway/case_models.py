@@ -115,7 +115,7 @@ class CaseCounts(Strict):
     """POST requests, however they ended; a GET (a list of models) is logged and not counted."""
     turns: int = 0
     """Complete model replies."""
-    tokens: TokenCounts = TokenCounts()
+    tokens: TokenCounts = TokenCounts(reasoning=0)
     endings: dict[Ending, int] = Field(default_factory=lambda: dict.fromkeys(ENDINGS, 0))
     """How many requests ended in each way; every ending is a key. Requests in progress are not included."""
     last_ending: Ending | None = None

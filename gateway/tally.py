@@ -86,7 +86,7 @@ class Tally:
         return CaseCounts(
             requests=self._requests,
             turns=self._turns,
-            tokens=self._tokens or TokenCounts(reasoning=0),
+            tokens=self._tokens or CaseCounts().tokens,
             endings={ending: self._endings[ending] for ending in ENDINGS},
             last_ending=last[1] if last else None,
             last_error=last[2] if last else "",

@@ -14,13 +14,17 @@ from typing import Any
 import pytest
 from click.testing import Result
 from support.bench_run import ROOT
+from support.made_up import made_up_case, made_up_record, made_up_run
 from typer.testing import CliRunner
 
 from clawbench.cli import app
-from clawbench.run.usage import use_in
+from clawbench.run.usage import model_use, use_in
+from evaluation.outcomes import Outcome
+from gateway.tally import Tally
 from records.case_folder import CaseFolder
 from records.case_id import CaseId
-from records.models import CaseRecord
+from records.models import CaseRecord, ExportRecord
+from records.predictions import write_predictions
 from records.run_folder import RunDirectory
 from records.verification import Verification, verify_run
 from tests.long.rehearsal.stage import Stage, rehearsed
@@ -355,6 +359,21 @@ def test_what_was_done_afterwards_is_found_out(run: RunDirectory, attack: Callab
     for fault in found.faults:
         assert len(str(fault).splitlines()) == 1
         assert str(fault).endswith(".")
+
+
+def test_a_claw_that_asked_the_model_nothing_is_sound(tmp_path: Path) -> None:
+    """The gateway's sums of no request are those of a request log that was never written."""
+    run = made_up_run(RunDirectory(tmp_path / "r"))
+    asked_nothing = model_use(Tally().counts((), 0.0), None, has_price=False)
+    case = made_up_case(run, CaseId("nanobot", "demo__x-1"), Outcome.EMPTY_PATCH, finish=False)
+    case.requests.unlink()
+    export = case.export()
+    assert export is not None
+    facts = export.model_dump() | asked_nothing.model_dump()
+    case.keep_export(ExportRecord.model_validate(facts), "", "", [])
+    run.finish(case, made_up_record(case.id, **facts, outcome=Outcome.EMPTY_PATCH))
+    write_predictions(run)
+    assert verify_run(run, use_in).faults == []
 
 
 def test_a_half_written_file_and_a_torn_line_are_told_and_no_fault(run: RunDirectory) -> None:
