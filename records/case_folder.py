@@ -8,6 +8,7 @@ before `metadata.json`, which holds its digest, so that any later change of a fi
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
@@ -38,6 +39,14 @@ REQUESTS = "requests.jsonl"
 """A line for each request to the model, with its cost. It is kept when an attempt is discarded."""
 FILES = "files.json"
 """Size and digest of every file of a case with an outcome, except this one and `metadata.json`."""
+SESSION = "session"
+"""The folder of the claw's own files."""
+_LOADABLE = re.compile(
+    r".*\.(py[a-z]?|so|pth)|test.*\.(txt|rst)|\.?pytest\.(ini|toml)|tox\.ini|setup\.cfg|pyproject\.toml",
+    re.IGNORECASE,
+)
+"""Names of files that Python or pytest would load, even in a dry run, from any folder that a command names."""
+_SAVED = ".saved"
 EARLIER = "earlier_attempts"
 """The folder in the run that keeps the request logs of discarded attempts."""
 
@@ -123,6 +132,18 @@ class CaseFolder:
         path = self.path / name
         write_atomically(path, text.encode("utf-8", "surrogatepass"))
         return path
+
+    def disarm_session(self) -> None:
+        """Add `.saved` to the names of session files that Python or pytest on this machine would run.
+
+        The agent wrote them. A `conftest.py` runs as soon as pytest looks for tests in its folder.
+        """
+        found = [path for path in (self.path / SESSION).rglob("*") if _LOADABLE.fullmatch(path.name)]
+        for path in sorted(found, reverse=True):  # what is in a folder before the folder
+            target = path.with_name(path.name + _SAVED)
+            while target.is_symlink() or target.exists():
+                target = target.with_name(target.name + _SAVED)
+            path.rename(target)
 
     def keep_export(
         self, record: ExportRecord, patch: str, raw: str, dropped: Iterable[Mapping[str, Any]]

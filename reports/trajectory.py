@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from records.case_folder import CaseFolder
+from records.case_folder import SESSION, CaseFolder
 from records.models import CaseRecord
 
 LONGEST = 1_000_000
@@ -41,7 +41,7 @@ def trajectory(case: CaseFolder, record: CaseRecord) -> str:
     parts += _quoted("Final message", case.path / "final_message.txt")
     parts += _quoted("Standard output", case.path / "agent_stdout.log")
     parts += _quoted("Standard error", case.path / "agent_stderr.log")
-    session = (case.path / "session").resolve()
+    session = (case.path / SESSION).resolve()
     for path in sorted(found for found in session.rglob("*") if found.is_file()):
         name = path.relative_to(session)
         # a link made by the claw may lead out of its session

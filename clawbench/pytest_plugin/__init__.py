@@ -53,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     """Register claws and markers and resolve the selection; in a worker, load the run's settings."""
     option = config.option
+    modes.refuse_artifacts(config)
     config.pluginmanager.load_setuptools_entrypoints(hooks.ENTRY_POINTS)
     if option.gold:
         from clawbench.pytest_plugin import gold_plugin  # noqa: PLC0415 - see the module's docstring, here and below
@@ -206,7 +207,9 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect gold's cases and the conformance suite only if the command asks for them."""
+    """Never look into a run's folder; collect gold and the conformance suite only if the command asks for them."""
+    if modes.is_of_a_run(collection_path):
+        return True
     if collection_path.parent.name != modes.SUITE.name:
         return None
     path = collection_path.resolve()

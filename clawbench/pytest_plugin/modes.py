@@ -13,6 +13,7 @@ SUITE = ROOT / "tests_bench"
 RESOLVED = SUITE / "test_resolved.py"
 CONFORMANCE = SUITE / "test_conformance.py"
 GOLD = SUITE / "test_gold.py"
+_OF_A_RUN = ("manifest.json", "state.jsonl")
 
 
 def aim_at(config: pytest.Config, file: Path) -> None:
@@ -24,6 +25,18 @@ def aim_at(config: pytest.Config, file: Path) -> None:
 def named(config: pytest.Config) -> list[Path]:
     """The files and folders that a command names."""
     return [Path(config.invocation_params.dir, argument.partition("::")[0]).resolve() for argument in config.args]
+
+
+def is_of_a_run(path: Path) -> bool:
+    """Whether a path is a run's folder or below one: an agent wrote files there, which must never be loaded."""
+    return any(all((folder / name).exists() for name in _OF_A_RUN) for folder in (path, *path.parents))
+
+
+def refuse_artifacts(config: pytest.Config) -> None:
+    """Check that a command does not name a run's folder as the place of tests (raises UsageError)."""
+    for path in named(config):
+        if is_of_a_run(path):
+            raise pytest.UsageError(f"{path} belongs to a run: what agents wrote is never loaded as tests")
 
 
 def require_project(config: pytest.Config) -> None:

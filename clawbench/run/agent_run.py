@@ -22,6 +22,7 @@ from common.errors import InfrastructureError
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from gateway.case_models import CaseCounts
+from records.case_folder import SESSION
 from records.models import ExportRecord, write_record
 from workspace.container import Keep, open_workspace
 from workspace.export import Export, export
@@ -199,7 +200,7 @@ class FreshContainer:
         case, run = self._case, self._agent_run
         if run is None:
             raise RuntimeError("the claw has not been run")
-        session = case.folder.path / "session"
+        session = case.folder.path / SESSION
         with case.phase("export", "exporting the patch"):
             run.adapter.backup_session(self._shell, session)
             exported = export(
@@ -244,6 +245,7 @@ class FreshContainer:
             final_tree=exported.final_tree,
             seconds={name: round(spent, 3) for name, spent in case.seconds.items()},
         )
+        case.folder.disarm_session()
         case.folder.keep_export(record, patch, exported.raw, [asdict(item) for item in exported.dropped])
         case.note("exported", ending=run.ending, patch_bytes=len(patch.encode()))
         return patch
