@@ -50,6 +50,8 @@ class Exchange:
     """None where no reply came, or it reported no usage."""
     cost: Cost | None = None
     """None where no reply came."""
+    surcharges: Sequence[str] = ()
+    """What the reply cost beside the list price of its tokens; if anything, its price is unknown."""
     tries: int = 0
     """How often it was sent to the provider."""
     waited: float = 0.0

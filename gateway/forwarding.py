@@ -13,7 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import ClientError, ClientResponse, ConnectionTimeoutError, ServerTimeoutError, web
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ConnectionTimeoutError,
+    ServerTimeoutError,
+    web,
+)
 from multidict import CIMultiDict
 
 from gateway import pacing, redact
@@ -30,6 +37,7 @@ from gateway.refusals import RefusedError
 from gateway.removed_calls import CallRenamer
 from gateway.reply_filter import ReplyFilter
 from gateway.request_parser import Incoming
+from gateway.spend import Reservation
 from gateway.sse import EventTooLargeError, json_or_none
 
 DRAIN_SECONDS = 20.0
@@ -82,6 +90,8 @@ class Forwarding:
         self._secrets = client.upstream.secrets
         self._headers = client.headers(http.headers)
         self._admission = Admission(0.0, 0.0)
+        self._reservation: Reservation | None = None
+        self._reader: ReplyReader | None = None
         self._sent_at, self._received = 0.0, 0
         self._kept: list[bytes] = []
         self._inner_errors: list[dict[str, Any]] = []
@@ -102,9 +112,11 @@ class Forwarding:
             return refused.response(exchange)
         except asyncio.CancelledError:
             if self.is_sent:
-                self._settle(Metered("dropped"))
+                # what the reply has told so far still counts
+                self._settle(self._reader.finish(complete=False) if self._reader else Metered("dropped"))
             raise
         finally:
+            self._release()
             left = self.claw.lost or (self.claw.left and exchange.ending not in ("ok", "empty"))
             if left and not self._is_at_fault:
                 exchange.ending = "held_back" if self._is_held_back else "client_gone"
@@ -115,34 +127,43 @@ class Forwarding:
         case, exchange, provider = self._case, self._exchange, self._client.upstream.provider
         estimate = len(self._incoming.raw) / BYTES_PER_TOKEN
         for tries in itertools.count(1):
-            self._check_cost_limit()
+            await self._reserve()
             self._admission = await self._client.pacer.admit(
                 case.spec.case_id, estimate, lambda: case.waiting(exchange)
             )
             self._is_held_back = False
-            try:
-                self._check_cost_limit()
-            except RefusedError:
-                self._client.pacer.correct(self._admission, 0)
-                raise
             exchange.tries, exchange.first_byte = tries, None
             result = await self._try(may_retry=tries <= provider.retries)
             if not isinstance(result, _RetryAfter):
                 return result
             self._client.pacer.correct(self._admission, 0)
+            self._release()
             self._is_held_back = True
             with case.waiting(exchange):
                 await asyncio.sleep(result.seconds)
         raise AssertionError("the loop has no end")
 
-    def _check_cost_limit(self) -> None:
-        if not self._incoming.counts_tokens and (why := self._client.spending.refusal(self._case.spec.case_id)):
-            raise RefusedError(402, f"Not sent: {why}.", ending="cost_limit", code="spend_limit_reached")
+    async def _reserve(self) -> None:
+        """Reserve what the request may cost; waits for other requests if too little is left (raises RefusedError)."""
+        if self._incoming.counts_tokens:
+            return
+        case, exchange, incoming = self._case, self._exchange, self._incoming
+        made = await self._client.spending.reserve(
+            case.spec.case_id, incoming.body, len(incoming.raw), exchange.time, lambda: case.waiting(exchange)
+        )
+        if isinstance(made, str):
+            raise RefusedError(402, f"Not sent: {made}.", ending="cost_limit", code="spend_limit_reached")
+        self._reservation = made
+
+    def _release(self) -> None:
+        if self._reservation is not None:
+            self._client.spending.release(self._reservation)
+            self._reservation = None
 
     async def _try(self, *, may_retry: bool) -> web.StreamResponse | _RetryAfter:
         self._sent_at, self.is_sent = time.monotonic(), True
         incoming = self._incoming
-        request, sending = self._client.send(
+        request = self._client.send(
             incoming.api, self._data, self._headers, self._http.query, counts_tokens=incoming.counts_tokens
         )
         try:
@@ -156,20 +177,25 @@ class Forwarding:
                 return await self._pass_reply(reply, may_retry=may_retry)
         except ServerTimeoutError as error:
             if isinstance(error, ConnectionTimeoutError):
-                raise self._no_reply(502, "dropped", "no connection to the provider in time") from None
+                raise self._not_sent("no connection to the provider in time") from None
             timeout = self._client.upstream.provider.timeout
-            raise self._no_reply(504, "hung", f"the provider did not answer within {timeout:g} s") from None
+            text = f"the provider did not answer within {timeout:g} s"
+            raise self._no_reply(504, "hung", text) from None
+        except ClientConnectorError as error:
+            raise self._not_sent(redact.mask(f"no connection to the provider: {error}", self._secrets)) from None
         except ClientError as error:
-            if sending.on_used_connection and may_retry and not self.claw.left:
-                # the provider closed an idle connection just when it was used again
-                self.is_sent = False
-                return _RetryAfter(0.0)
             text = redact.mask(f"{type(error).__name__}: {error}", self._secrets)
             raise self._no_reply(502, "dropped", f"the connection to the provider broke: {text}") from None
 
-    def _no_reply(self, status: int, ending: Ending, text: str) -> RefusedError:
+    def _not_sent(self, text: str) -> RefusedError:
+        """The provider never got the request."""
         self.is_sent = False
         self._client.pacer.correct(self._admission, 0)
+        return RefusedError(502, text, ending="dropped")
+
+    def _no_reply(self, status: int, ending: Ending, text: str) -> RefusedError:
+        """The provider got the request, and may charge for it, so it is not sent again."""
+        self._settle(Metered("dropped"), ending, text)
         return RefusedError(status, text, ending=ending)
 
     async def _pass_fault(self, fault: ProviderFault, *, may_retry: bool) -> web.StreamResponse | _RetryAfter:
@@ -196,6 +222,7 @@ class Forwarding:
         has_type = "Content-Type" in reply.headers
         streaming = reply.content_type == "text/event-stream" if has_type else self._incoming.streams
         reader = ReplyReader(self._incoming.api, streaming=streaming, listeners=[*self._listeners, self._watch])
+        self._reader = reader
         reply_filter = self._reply_filter()
         shown = shown_headers(reply, self._secrets)
         length = reply.content_length if reply_filter.keeps_length else None
@@ -279,14 +306,18 @@ class Forwarding:
         exchange.replied, exchange.tokens = True, metered.usage
         exchange.finish_reason = metered.stop_reason and redact.mask(metered.stop_reason, self._secrets)
         exchange.served_model = metered.model and redact.mask(metered.model, self._secrets)
-        priced = spending.price(metered.usage, exchange.time)
+        priced = spending.price(metered.usage, exchange.time) if not metered.surcharges else None
+        if self._reservation is None:
+            raise RuntimeError("a reply is counted that nothing was reserved for")
         held = spending.add(
-            self._case.spec.case_id,
+            self._reservation,
             known=[cost for cost in (priced, metered.told_cost) if cost is not None],
             usage=metered.usage,
-            size=(len(self._incoming.raw), self._received),
+            received=self._received,
             when=exchange.time,
+            has_surcharge=bool(metered.surcharges),
         )
         exchange.cost = Cost(priced=priced, told=metered.told_cost, unpriced=int(priced is None), held=held)
+        exchange.surcharges = metered.surcharges
         if metered.usage:
             self._client.pacer.correct(self._admission, metered.usage.known)

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from aiohttp import (
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-    TraceConfig,
-    TraceConnectionReuseconnParams,
-)
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from aiohttp.client import _RequestContextManager
 from multidict import CIMultiDict
 
@@ -27,18 +18,6 @@ CONNECT_SECONDS = 30.0
 _COUNT_SUFFIX = "/messages/count_tokens"
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would add: the provider gets those of the claw."""
-
-
-@dataclass
-class Sending:
-    """What became known while a request was sent."""
-
-    on_used_connection: bool = False
-    """Whether it went over a connection that was kept from an earlier request."""
-
-
-async def _note_used(_session: ClientSession, context: Any, _params: TraceConnectionReuseconnParams) -> None:
-    context.trace_request_ctx.on_used_connection = True
 
 
 class ProviderClient:
@@ -55,17 +34,16 @@ class ProviderClient:
             case_limit=config.case_spend_limit,
             before=config.spent_before,
         )
-        trace = TraceConfig()
-        trace.on_connection_reuseconn.append(_note_used)
         # Certificates are always verified. The host's proxies (HTTPS_PROXY, …) are used.
         self._session = ClientSession(
-            connector=TCPConnector(limit=0),
+            # A provider may close an idle connection just when it is used again. Nobody could tell then whether it
+            # got the request, so each request has a connection of its own.
+            connector=TCPConnector(limit=0, force_close=True),
             timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=provider.timeout),
             cookie_jar=DummyCookieJar(),
             skip_auto_headers=_NOT_ADDED,
             auto_decompress=False,
             trust_env=True,
-            trace_configs=[trace],
         )
 
     def send(
@@ -76,7 +54,7 @@ class ProviderClient:
         query: Mapping[str, str],
         *,
         counts_tokens: bool,
-    ) -> tuple[_RequestContextManager, Sending]:
+    ) -> _RequestContextManager:
         """Send a request.
 
         Args:
@@ -87,20 +65,17 @@ class ProviderClient:
             counts_tokens: whether it only asks for the number of tokens.
 
         Returns:
-            the context of the reply, and what becomes known once it is entered.
+            the context of the reply.
         """
-        sending = Sending()
         suffix = _COUNT_SUFFIX if counts_tokens else API_PATHS[api]
-        reply = self._session.post(
+        return self._session.post(
             self.upstream.provider.base_url + suffix,
             data=body,
             headers=sent_headers,
             params=headers.query_for_provider(query),
             # the key goes to the declared address and to no other
             allow_redirects=False,
-            trace_request_ctx=sending,
         )
-        return reply, sending
 
     def headers(self, of_claw: Mapping[str, str]) -> CIMultiDict[str]:
         """The headers of a request, with the key."""

@@ -54,11 +54,13 @@ class RateLimit(Strict):
 
 
 class Prices(Strict):
-    """US dollars per million tokens, of the four classes of `TokenCounts`; None is unknown, never 0."""
+    """US dollars per million tokens, of the classes of `TokenCounts`; None is unknown, never 0."""
 
     input: Decimal | None = Field(default=None, ge=0)
     cache_read: Decimal | None = Field(default=None, ge=0)
     cache_write: Decimal | None = Field(default=None, ge=0)
+    cache_write_1h: Decimal | None = Field(default=None, ge=0)
+    """Of the tokens that are kept for an hour."""
     output: Decimal | None = Field(default=None, ge=0)
 
 

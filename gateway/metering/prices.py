@@ -5,8 +5,8 @@ can be recalculated without this package. Its source is, in order of precedence,
 (providers.yaml), the dated override file (prices.yaml), or the installed genai-prices package, which never fetches
 newer data here. A model that none of them knows has no table, and its cost is unknown.
 
-Prices are those of the standard service: without batch, priority or flex discounts, and without fees for tools that
-run at the provider (web search), which do not show in a reply's tokens.
+Prices are those of the standard service: a reply of another service tier, or with fees for tools that run at the
+provider (web search), has no known price (`reply_usage.surcharges`).
 """
 
 from __future__ import annotations

@@ -40,6 +40,8 @@ class Metered:
     """Why the model stopped, in the provider's own word."""
     model: str | None = None
     """The model that answered, as the reply names it."""
+    surcharges: tuple[str, ...] = ()
+    """What the price table does not cover, so that the reply has no known price."""
     error: str = ""
     """What was wrong, empty for `ok` and `empty`. It may quote the provider: mask keys before you keep it."""
 
@@ -100,7 +102,7 @@ class ReplyReader:
             self._whole_body(complete=complete)
         ending, error = self._ending()
         seen = self._follower
-        return Metered(ending, seen.tokens, seen.cost, seen.stop_reason, seen.model, error)
+        return Metered(ending, seen.tokens, seen.cost, seen.stop_reason, seen.model, seen.surcharges, error)
 
     def _ending(self) -> tuple[Ending, str]:
         if self._follower.failure:

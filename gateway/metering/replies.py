@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from gateway.case_models import Api, Ending, TokenCounts
-from gateway.metering.reply_usage import UNKNOWN, told_cost, usage_of
+from gateway.metering.reply_usage import UNKNOWN, surcharges, told_cost, usage_of
 
 JsonObject = dict[str, Any]
 
@@ -37,6 +37,8 @@ class Follower(ABC):
         self.failure: tuple[Ending, str] | None = None
         """The first error that the reply holds."""
         self._usage: Mapping[str, Any] = {}
+        self._tier: object = None
+        """The reply's own `service_tier`."""
 
     @abstractmethod
     def event(self, data: JsonObject) -> None:
@@ -50,10 +52,11 @@ class Follower(ABC):
     def tokens(self) -> TokenCounts | None:
         """The tokens as reported; None if none of them is known.
 
-        A stream may report counts as it goes. If it broke off, the final count of the output is unknown.
+        A stream may report counts as it goes. If it broke off, the final count of the output is unknown. An output of
+        0 tokens is not believed if something was said.
         """
         counts = usage_of(self.api, self._usage)
-        if not (self.ended or self.stop_reason):
+        if not (self.ended or self.stop_reason) or (counts.output == 0 and self.said):
             counts = counts.model_copy(update={"output": None, "reasoning": None})
         return None if counts == UNKNOWN else counts
 
@@ -61,6 +64,11 @@ class Follower(ABC):
     def cost(self) -> Decimal | None:
         """The cost as reported."""
         return told_cost(self._usage)
+
+    @property
+    def surcharges(self) -> tuple[str, ...]:
+        """What the reply cost beside the list price of its tokens."""
+        return surcharges(self._usage, self._tier)
 
     def fail(self, error: object) -> None:
         """Note an error object, or what the provider sent in its place."""
@@ -75,6 +83,12 @@ class Follower(ABC):
 
     def _named(self, data: Mapping[str, Any]) -> None:
         self.model = self.model or _word(data.get("model"))
+        self._tier = data.get("service_tier") or self._tier
+
+    def _take_usage(self, usage: Mapping[str, Any]) -> None:
+        """Replace the usage, unless the new one has only zeros and the one before had more."""
+        if any(isinstance(value, int) and value > 0 for value in usage.values()) or not self._usage:
+            self._usage = usage
 
 
 class ChatFollower(Follower):
@@ -109,7 +123,7 @@ class ChatFollower(Follower):
             self._choice(choice, as_object(choice.get(part)))
             # Moonshot's streams have it here
             usages.append(as_object(choice.get("usage")))
-        self._usage = next((usage for usage in usages if usage), self._usage)
+        self._take_usage(next((usage for usage in usages if usage), {}))
 
     def _choice(self, choice: JsonObject, message: JsonObject) -> None:
         if choice.get("error"):
@@ -166,7 +180,9 @@ class MessagesFollower(Follower):
         self._named(message)
         self.stop_reason = _word(message.get("stop_reason")) or self.stop_reason
         told = as_object(message.get("usage"))
-        self._usage = {**self._usage, **{key: value for key, value in told.items() if value is not None}}
+        # a count that was reported does not become 0 later
+        mended = {key: value for key, value in told.items() if value or (value == 0 and not self._usage.get(key))}
+        self._usage = {**self._usage, **mended}
         for block in _objects(message.get("content")):
             self._block(block)
 
@@ -205,7 +221,7 @@ class ResponsesFollower(Follower):
         status = _word(data.get("status"))
         # the details are more exact than `incomplete`: max_output_tokens, content_filter
         self.stop_reason = _word(as_object(data.get("incomplete_details")).get("reason")) or status
-        self._usage = as_object(data.get("usage")) or self._usage
+        self._take_usage(as_object(data.get("usage")))
         for item in _objects(data.get("output")):
             self._item(item)
         if data.get("error") or status == "failed":

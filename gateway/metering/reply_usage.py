@@ -6,26 +6,34 @@ The shapes, and what their prompt counts include:
   those written to a cache (`.cache_write_tokens`; OpenRouter does the same). Others use other names:
   DeepSeek `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`, Moonshot `cached_tokens` beside the totals,
   DashScope `prompt_tokens_details.cache_creation_input_tokens`, proxies of Anthropic's models
-  `cache_read_input_tokens` and `cache_creation_input_tokens`.
+  `cache_read_input_tokens` and `cache_creation_input_tokens`, LiteLLM `prompt_tokens_details.cache_creation_tokens`
+  with `.cache_creation_token_details`.
 - responses (OpenAI): `input_tokens` includes them likewise, with `input_tokens_details`.
 - messages (Anthropic): `input_tokens` includes neither; the prompt is the sum of `input_tokens`,
   `cache_read_input_tokens` and `cache_creation_input_tokens`.
+
+Anthropic's top-level counts leave out what a compaction took; the sum over `usage.iterations` is what is charged.
+A total above the sum of the parts is tokens that the provider charges and does not name, such as Gemini's thinking:
+they are output.
 
 A count that is not reported is unknown (None), never 0: if a provider says nothing of a cache, e.g. vLLM with
 `prompt_tokens_details: null`, then `cache_read` and `cache_write` are None, and `input` is the whole prompt. A value
 that is not a count (negative, a fraction, a boolean, a text), or that contradicts others, makes everything unknown
 that depends on it: with more cached tokens than prompt tokens, no class of the prompt is known; with a wrong prompt,
-output or total, nothing is.
+output or total, nothing is. A prompt of 0 tokens is not believed, as every request has one; nor is an output of 0
+where the reply said something (see `Follower.tokens`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from gateway.case_models import Api, TokenCounts
 
+_USUAL_TIERS = ("standard", "default", "auto", "on_demand", "")
+"""The service tiers of the list price: Anthropic's, OpenAI's, Groq's."""
 UNKNOWN = TokenCounts(input=None, cache_read=None, cache_write=None, output=None)
 """The tokens of a reply of which nothing is known."""
 
@@ -43,17 +51,40 @@ def usage_of(api: Api, usage: Mapping[str, Any]) -> TokenCounts:
     """
     try:
         if api == "messages":
+            usage = _with_iterations(usage)
             reasoning = _object(usage.get("output_tokens_details")).get("thinking_tokens")
             output = _output(_count(usage.get("output_tokens")), reasoning)
-            return TokenCounts(**(_messages_prompt(usage) | output))
+            return TokenCounts(**(_believed(_messages_prompt(usage)) | output))
         # OpenAI's two formats differ only in names
         asked, answered = ("prompt", "completion") if api == "chat" else ("input", "output")
         prompt, written = _count(usage.get(f"{asked}_tokens")), _count(usage.get(f"{answered}_tokens"))
         reasoning = _object(usage.get(f"{answered}_tokens_details")).get("reasoning_tokens")
-        apart = _reasoning_is_apart(prompt, written, reasoning, _count(usage.get("total_tokens")))
-        return TokenCounts(**(_openai_prompt(usage, asked, prompt) | _output(written, reasoning, apart=apart)))
+        tokens = _believed(_openai_prompt(usage, asked, prompt))
+        more = _beyond_parts(prompt, written, _count(usage.get("total_tokens")))
+        unnamed = more if more == reasoning else _unnamed(more, tokens)
+        return TokenCounts(**(tokens | _output(written, reasoning, unnamed=unnamed)))
     except _ContradictionError:
         return UNKNOWN
+
+
+def surcharges(usage: Mapping[str, Any], tier: object) -> tuple[str, ...]:
+    """What the price table does not cover: another service tier, fast mode, a region, tools that run at the provider.
+
+    Args:
+        usage: the reply's `usage` object.
+        tier: the reply's own `service_tier`, where OpenAI has it.
+    """
+    tiers = (value for value in (tier, usage.get("service_tier")) if isinstance(value, str))
+    found = [f"service tier {value}" for value in tiers if value not in _USUAL_TIERS]
+    speed, region = usage.get("speed"), usage.get("inference_geo")
+    if isinstance(speed, str) and speed != "standard":
+        found.append(f"speed {speed}")
+    if isinstance(region, str) and region not in ("", "global", "not_available"):
+        found.append(f"region {region}")
+    for name, count in _object(usage.get("server_tool_use")).items():
+        if isinstance(count, int) and count > 0:
+            found.append(f"{count} {name}")
+    return tuple(dict.fromkeys(found))
 
 
 def told_cost(usage: Mapping[str, Any]) -> Decimal | None:
@@ -82,10 +113,12 @@ def _openai_prompt(usage: Mapping[str, Any], name: str, prompt: int | None) -> d
         write = _agreed(
             details.get("cache_write_tokens"),
             details.get("cache_creation_input_tokens"),
+            details.get("cache_creation_tokens"),
             usage.get("cache_creation_input_tokens") if name == "prompt" else None,
         )
         missed = _count(usage.get("prompt_cache_miss_tokens"))
-        write, hour = _written(write, details.get("cache_creation") or usage.get("cache_creation"))
+        kept = details.get("cache_creation") or details.get("cache_creation_token_details")
+        write, hour = _written(write, kept or usage.get("cache_creation"))
         if prompt is None:
             return _prompt(None, read, write, hour)
         rest = prompt - (read or 0) - (write or 0)
@@ -121,12 +154,45 @@ def _written(write: int | None, creation: object) -> tuple[int | None, int | Non
     return (parts if write is None else write), hour
 
 
-def _output(output: int | None, reasoning: object, *, apart: bool = False) -> dict[str, int | None]:
-    """The output and the reasoning in it; the count of the output includes it unless it is reported apart."""
+def _believed(prompt: dict[str, int | None]) -> dict[str, int | None]:
+    """The counts of a prompt; unknown if they are all 0, as every request has a prompt."""
+    return prompt if prompt["input"] != 0 or any(prompt.values()) else _prompt(None, None, None, None)
+
+
+def _with_iterations(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Usage with the sums over its iterations in place of its top-level counts."""
+    iterations = [one for one in usage.get("iterations") or () if isinstance(one, Mapping)]
+    if not iterations:
+        return usage
+
+    def total(name: str, rows: Sequence[Mapping[str, Any]]) -> int | None:
+        counts = [_count(row.get(name)) for row in rows]
+        return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None
+
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    if any(row.get(name) is None for row in iterations for name in names[:2]):
+        raise _ContradictionError  # a part of what is charged is missing
+    kept = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+    creations = [_object(row.get("cache_creation")) for row in iterations]
+    return {
+        **usage,
+        **{name: total(name, iterations) for name in names},
+        "cache_creation": {name: total(name, creations) for name in kept},
+    }
+
+
+def _output(output: int | None, reasoning: object, *, unnamed: int = 0) -> dict[str, int | None]:
+    """The output and the reasoning in it.
+
+    Args:
+        output: as reported.
+        reasoning: as reported.
+        unnamed: tokens that only the total shows; they are part of the output.
+    """
     try:
         thought = _count(reasoning)
-        if apart and output is not None:
-            output += thought or 0
+        if output is not None:
+            output += unnamed
         if thought is not None and output is not None and thought > output:
             raise _ContradictionError
     except _ContradictionError:
@@ -134,17 +200,29 @@ def _output(output: int | None, reasoning: object, *, apart: bool = False) -> di
     return {"output": output, "reasoning": thought}
 
 
-def _reasoning_is_apart(prompt: int | None, output: int | None, reasoning: object, total: int | None) -> bool:
-    """Whether the count of the output excludes reasoning, as with xAI; the total shows it.
+def _beyond_parts(prompt: int | None, output: int | None, total: int | None) -> int:
+    """How many tokens the total has beyond the prompt and the output.
 
     Raises:
-        _ContradictionError: the total is not the sum of the parts, so one of them is wrong.
+        _ContradictionError: it has fewer.
     """
-    if prompt is None or output is None or total is None or total == prompt + output:
-        return False
-    if total == prompt + output + (_count(reasoning) or 0):
-        return True
-    raise _ContradictionError
+    if prompt is None or output is None or total is None:
+        return 0
+    if total < prompt + output:
+        raise _ContradictionError
+    return total - prompt - output
+
+
+def _unnamed(more: int, tokens: Mapping[str, int | None]) -> int:
+    """The tokens of the total that are output without a name, as the thinking of Gemini.
+
+    Raises:
+        _ContradictionError: they are as many as those of the cache, which the prompt may or may not include.
+    """
+    read, write = tokens["cache_read"] or 0, tokens["cache_write"] or 0
+    if more and more in (read, write, read + write):
+        raise _ContradictionError
+    return more
 
 
 def _agreed(*values: object) -> int | None:

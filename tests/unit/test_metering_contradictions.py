@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.case_models import Api, TokenCounts
-from gateway.metering.reply_usage import UNKNOWN, told_cost, usage_of
+from gateway.metering.reply_usage import UNKNOWN, surcharges, told_cost, usage_of
 
 Usage = dict[str, Any]
 
@@ -66,9 +66,67 @@ def test_more_reasoning_than_output_is_unknown() -> None:
     assert usage_of("chat", usage) == TokenCounts(input=5, cache_read=None, cache_write=None, output=None)
 
 
-def test_a_total_that_is_not_the_sum_makes_everything_unknown() -> None:
-    assert usage_of("chat", {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}) == UNKNOWN
+def test_a_total_below_the_sum_makes_everything_unknown() -> None:
+    assert usage_of("chat", {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 7}) == UNKNOWN
     assert usage_of("responses", {"input_tokens": 5, "output_tokens": 3, "total_tokens": True}) == UNKNOWN
+
+
+@pytest.mark.parametrize(("asked", "answered"), [("prompt", "completion"), ("input", "output")])
+def test_what_only_the_total_shows_is_output(asked: str, answered: str) -> None:
+    """Thinking that is charged and that no count names."""
+    api: Api = "chat" if asked == "prompt" else "responses"
+    usage: Usage = {f"{asked}_tokens": 20, f"{answered}_tokens": 198, "total_tokens": 30218}
+    assert usage_of(api, usage) == TokenCounts(input=20, cache_read=None, cache_write=None, output=30198)
+    usage[f"{answered}_tokens_details"] = {"reasoning_tokens": 30000}
+    assert usage_of(api, usage) == TokenCounts(
+        input=20, cache_read=None, cache_write=None, output=30198, reasoning=30000
+    )
+
+
+def test_a_total_that_is_larger_by_the_cache_is_unclear() -> None:
+    usage: Usage = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 718, "cached_tokens": 10}
+    assert usage_of("chat", usage).output == 698
+    assert usage_of("chat", usage | {"total_tokens": 228}) == UNKNOWN
+
+
+def test_a_prompt_of_nothing_is_not_believed() -> None:
+    assert usage_of("chat", {"prompt_tokens": 0, "completion_tokens": 3, "total_tokens": 3}).input is None
+    assert usage_of("messages", {"input_tokens": 0, "output_tokens": 3}).input is None
+    cached: Usage = {"input_tokens": 0, "cache_read_input_tokens": 9, "output_tokens": 3}
+    assert usage_of("messages", cached).input == 0
+
+
+def test_compaction_is_charged_beside_the_top_level_counts() -> None:
+    usage: Usage = {
+        "input_tokens": 23000,
+        "output_tokens": 1000,
+        "iterations": [
+            {"type": "compaction", "input_tokens": 180000, "output_tokens": 3500, "cache_read_input_tokens": 7},
+            {"type": "message", "input_tokens": 23000, "output_tokens": 1000},
+        ],
+    }
+    assert usage_of("messages", usage) == TokenCounts(input=203000, cache_read=7, cache_write=None, output=4500)
+    del usage["iterations"][0]["output_tokens"]
+    assert usage_of("messages", usage) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("usage", "tier", "told"),
+    [
+        ({"service_tier": "standard", "inference_geo": "not_available", "speed": "standard"}, "default", ()),
+        ({}, None, ()),
+        ({"service_tier": "priority"}, None, ("service tier priority",)),
+        ({}, "flex", ("service tier flex",)),
+        ({"speed": "fast", "inference_geo": "us"}, None, ("speed fast", "region us")),
+        (
+            {"server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0}},
+            None,
+            ("2 web_search_requests",),
+        ),
+    ],
+)
+def test_what_the_price_table_does_not_cover_is_named(usage: Usage, tier: object, told: tuple[str, ...]) -> None:
+    assert surcharges(usage, tier) == told
 
 
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])

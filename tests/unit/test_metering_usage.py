@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.case_models import Api
+from gateway.case_models import Api, TokenCounts
+from gateway.metering.reader import Metered, ReplyReader
 from gateway.metering.reply_usage import UNKNOWN, usage_of
 
 Usage = dict[str, Any]
@@ -45,7 +47,8 @@ COUNTS = st.integers(0, 300_000)
 def uses(draw: st.DrawFn) -> Used:
     write, output = draw(COUNTS), draw(COUNTS)
     hour, reasoning = draw(st.integers(0, write)), draw(st.integers(0, output))
-    return Used(draw(COUNTS), draw(COUNTS), write, hour, output, reasoning)
+    # every request has a prompt
+    return Used(draw(st.integers(1, 10**6)), draw(COUNTS), write, hour, output, reasoning)
 
 
 def openai_chat(used: Used) -> Usage:
@@ -227,3 +230,60 @@ def test_an_invalid_detail_makes_its_class_unknown(used: Used, wrong: object, na
     output = (None, None) if name == "reasoning_tokens" else (used.output, used.reasoning)
     assert (counts.output, counts.reasoning) == output
     assert (counts.input is None) == (name != "reasoning_tokens")
+
+
+def metered(api: Api, *events: Usage, complete: bool = True) -> Metered:
+    reader = ReplyReader(api, streaming=True)
+    for event in events:
+        reader.feed(f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n".encode())
+    return reader.finish(complete=complete)
+
+
+TEXT = {"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}
+REAL = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23}}
+ZEROS = {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}}
+
+
+def test_zeros_are_not_believed_where_something_was_said() -> None:
+    assert metered("chat", TEXT, ZEROS).usage is None
+    prompt_alone = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 0}}
+    unknown = TokenCounts(input=20, cache_read=None, cache_write=None, output=None)
+    assert metered("chat", TEXT, prompt_alone).usage == unknown
+    # what was reported before is not taken back
+    for events in ((TEXT, REAL, ZEROS), (REAL, TEXT, ZEROS)):
+        assert metered("chat", *events).usage == TokenCounts(input=20, cache_read=None, cache_write=None, output=3)
+
+
+def anthropic_stream(start: Usage, *deltas: Usage) -> list[Usage]:
+    return [
+        {"type": "message_start", "message": {"usage": start}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hello."}},
+        *({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage} for usage in deltas),
+        *([{"type": "message_stop"}] if deltas else []),
+    ]
+
+
+def test_an_anthropic_stream_is_mended_by_its_later_counts_and_never_by_zeros() -> None:
+    zero = {"input_tokens": 0, "output_tokens": 0}
+    unknown = TokenCounts(input=None, cache_read=None, cache_write=None, output=None)
+    assert metered("messages", *anthropic_stream(zero, zero)).usage is None
+    mended = metered("messages", *anthropic_stream(zero, {"input_tokens": 20, "output_tokens": 3})).usage
+    assert mended == unknown.model_copy(update={"input": 20, "output": 3})
+    kept = metered("messages", *anthropic_stream({"input_tokens": 20}, {"output_tokens": 3}, zero)).usage
+    assert kept == unknown.model_copy(update={"input": 20, "output": 3})
+    # a stream that the claw left keeps what its start told
+    left = metered(
+        "messages", *anthropic_stream({"input_tokens": 20, "cache_read_input_tokens": 9}), complete=False
+    )
+    assert left.usage == unknown.model_copy(update={"input": 20, "cache_read": 9})
+
+
+def test_a_surcharge_is_read_from_each_format() -> None:
+    body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "service_tier": "priority"}
+    reader = ReplyReader("chat", streaming=False)
+    reader.feed(json.dumps(body | {"usage": REAL["usage"]}).encode())
+    assert reader.finish(complete=True).surcharges == ("service tier priority",)
+    fast = anthropic_stream({"input_tokens": 20}, {"output_tokens": 3, "speed": "fast"})
+    assert metered("messages", *fast).surcharges == ("speed fast",)
+    response = {"type": "response.completed", "response": {"service_tier": "flex", "output": [], "usage": {}}}
+    assert metered("responses", response).surcharges == ("service tier flex",)

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -348,7 +349,7 @@ def test_declared_headers_go_out_and_the_provider_sets_no_cookies(fresh: World) 
 
 
 class ClosingServer:
-    """A provider that closes a kept connection just as it is used again, as idle timeouts do."""
+    """A provider that reads each request whole, and closes the connection without a byte."""
 
     def __init__(self) -> None:
         self.requests: list[bytes] = []
@@ -358,17 +359,16 @@ class ClosingServer:
         self._thread.start()
 
     def _serve(self) -> None:
-        body = b'{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}'
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-        for _ in range(2):
-            connection, _ = self._listener.accept()
-            with connection:
-                self.requests.append(_request(connection))
-                connection.sendall(head + body)
-                self.requests.append(_request(connection))
+        with suppress(OSError):  # closed at the end
+            while True:
+                connection, _ = self._listener.accept()
+                with connection:
+                    self.requests.append(_request(connection))
 
     def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._thread.join()
 
 
 def _request(connection: socket.socket) -> bytes:
@@ -379,14 +379,31 @@ def _request(connection: socket.socket) -> bytes:
     return data
 
 
-def test_a_request_on_a_connection_that_just_closed_is_sent_again(tmp_path: Path) -> None:
+def test_a_request_that_may_have_been_charged_is_not_sent_again_and_counts(tmp_path: Path) -> None:
+    """Nobody knows what the provider did with it, so its cost is unknown, and the most that it may be is held."""
     closing = ClosingServer()
     with DialectServer(OPENAI) as server:
         base_url = f"http://127.0.0.1:{closing.port}/v1"
-        with relaying(server, tmp_path, base_url=base_url, retries=1) as world:
+        with relaying(server, tmp_path, base_url=base_url, retries=8, prices={MODEL: PRICES}) as world:
             path = socket_of(world)
-            assert [post(path, PATHS["chat"], request_of("chat"))[0] for _ in range(2)] == [200, 200]
+            request = request_of("chat") | {"max_tokens": 1000}
+            assert post(path, PATHS["chat"], request)[0] == 502
             counts = world.client.close_case("case")
-            assert (counts.endings["ok"], counts.endings["dropped"], counts.retries) == (2, 0, 1)
-    assert sum(bool(request) for request in closing.requests) >= 3
     closing.close()
+    assert [bool(one) for one in closing.requests] == [True]
+    assert (counts.endings["dropped"], counts.retries, counts.unknown_usage) == (1, 0, 1)
+    assert counts.cost.priced is None
+    assert counts.cost.unpriced == 1
+    assert counts.cost.held is not None
+    assert counts.cost.held >= 1000 * PRICES.output / 1_000_000
+
+
+def test_a_request_that_never_left_costs_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with DialectServer(OPENAI) as server:
+        base_url = f"http://127.0.0.1:{port}/v1"
+        with relaying(server, tmp_path, base_url=base_url, prices={MODEL: PRICES}) as world:
+            assert post(socket_of(world), PATHS["chat"], request_of("chat"))[0] == 502
+            counts = world.client.close_case("case")
+    assert (counts.endings["dropped"], counts.unknown_usage, counts.cost.held) == (1, 0, None)

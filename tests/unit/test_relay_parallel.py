@@ -68,7 +68,7 @@ def test_parallel_streams_are_not_mixed_up(tmp_path: Path) -> None:
         for number, name in enumerate(names):
             counts = world.client.close_case(name)
             assert (counts.requests, counts.turns, counts.endings["ok"]) == (1, 1, 1)
-            assert (counts.tokens.input, counts.tokens.output) == (7, number)
+            assert (counts.tokens.input, counts.tokens.output) == (7, number or None)  # 0 is not believed
 
 
 async def _all_at_once(world: World, names: list[str]) -> dict[str, bytes]:
