@@ -173,6 +173,10 @@ class GatewayClient:
         """
         return CaseCounts.model_validate_json(self._call("POST", "/close", case_id))
 
+    def account_refusal(self) -> str:
+        """The provider's words, if it last refused the key or the account; "" otherwise (raises GatewayError)."""
+        return str(json.loads(self._call("GET", "/account")))
+
     def cost_limit_reached(self) -> bool:
         """Whether the run's spend limit lets no further request through (raises GatewayError)."""
         return bool(json.loads(self._call("GET", "/limit")))

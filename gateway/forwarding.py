@@ -208,6 +208,8 @@ class Forwarding:
                 pacer.close_for(asked)
             return _RetryAfter(pacing.retry_delay(fault.headers, exchange.tries))
         exchange.status, exchange.ending, exchange.error = fault.status, fault.ending, fault.text
+        if fault.refuses_account:
+            self._client.account_refusal = fault.text
         exchange.upstream_seconds = time.monotonic() - self._sent_at
         pacer.correct(self._admission, 0)
         await self.claw.begin(fault.status, CIMultiDict(fault.headers), len(fault.body))
@@ -304,6 +306,8 @@ class Forwarding:
         if self._incoming.counts_tokens:
             return
         exchange.replied, exchange.tokens = True, metered.usage
+        if exchange.ending in ("ok", "empty"):
+            self._client.account_refusal = ""
         exchange.finish_reason = metered.stop_reason and redact.mask(metered.stop_reason, self._secrets)
         exchange.served_model = metered.model and redact.mask(metered.model, self._secrets)
         priced = spending.price(metered.usage, exchange.time) if not metered.surcharges else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 """Seconds before the first retry if the provider names no time; they double with each retry up to the longest."""
 LONGEST_RETRY_AFTER = 300.0
-"""Seconds to wait at most if the provider asks for more."""
+"""Seconds that a claw's request waits at most. A provider that asks for more refuses the account, not the request."""
 JITTER = 0.25
 """The largest random part of a delay, so that cases that were refused together do not retry together."""
 _TRANSIENT = frozenset(
@@ -31,8 +32,33 @@ _TRANSIENT = frozenset(
 )
 """What providers call a rate limit or an overload: Anthropic ("Errors"), OpenAI ("Error codes"), OpenRouter (codes
 are HTTP statuses), vLLM."""
-_FINAL = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached"})
-"""Errors with a rate limit's status that a retry cannot help."""
+_OF_THE_ACCOUNT = frozenset(
+    {
+        "insufficient_quota",
+        "billing_error",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "account_deactivated",
+        "exceeded_current_quota_error",
+        "insufficient_balance",
+        "insufficient_user_quota",
+        "blocked_api_access",
+        "arrearage",
+        "accountoverdueerror",
+        "1113",
+    }
+)
+"""What providers call an account without money or quota, in lower case: OpenAI, Moonshot, DashScope (Arrearage),
+Volcengine (AccountOverdueError), Groq (blocked_api_access), one-api, Zhipu (1113). A retry cannot help."""
+_ACCOUNT_WORDS = re.compile(
+    r"your credit balance is too low|insufficient (balance|credits?|funds|quota)\b|"
+    r"your account .{0,80}(suspended|in arrears|overdue|is not active|no longer active)|"
+    r"access denied, please make sure your account is in good standing|you have run out of credits|"
+    r"your team .{0,80}(used all available credits|spending limit)|余额不足|您的账户已欠费",
+    re.IGNORECASE,
+)
+"""The beginnings of such messages, where type and code say nothing (Anthropic: `invalid_request_error`). Only a message's
+beginning is searched: the rest may quote what the claw sent."""
 
 
 @dataclass(eq=False)
@@ -168,11 +194,21 @@ def is_transient(status: int, body: object) -> bool:
         body: its JSON; None if it is not JSON.
     """
     kinds = _error_kinds(body)
-    if kinds & _FINAL:
+    if is_of_the_account(body):
         return False
     if status in (429, 503, 529):
         return True
     return bool(kinds & _TRANSIENT)
+
+
+def is_of_the_account(body: object) -> bool:
+    """Whether an error says that the account has no money or no quota left, whatever its status."""
+    error = body.get("error") or body if isinstance(body, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
+    kinds = {kind.lower() for kind in _error_kinds(body)}
+    return bool(kinds & _OF_THE_ACCOUNT) or (
+        isinstance(message, str) and bool(_ACCOUNT_WORDS.match(message.strip()))
+    )
 
 
 def _error_kinds(body: object) -> set[str]:
@@ -187,25 +223,27 @@ def retry_delay(headers: Mapping[str, str], tries: int, now: Callable[[], float]
     """Seconds to wait before the next try, jitter included.
 
     Args:
-        headers: of the reply; `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`.
+        headers: of the reply; `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`. A time
+            that is shorter than the first delay, or past, is not believed.
         tries: how many there were so far.
         now: a clock of seconds since the epoch.
     """
     asked = asked_delay(headers, now)
-    delay = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY) if asked is None else asked
+    is_named = asked is not None and asked >= FIRST_DELAY
+    delay = asked if asked is not None and is_named else min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
     return delay * (1 + JITTER * random.random())  # noqa: S311 - chance, no secret
 
 
 def asked_delay(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """The seconds that a reply asks to wait, at most `LONGEST_RETRY_AFTER`; None if it does not ask."""
+    """The seconds that a reply asks to wait; None if it does not ask."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         seconds = _number(value)
         if seconds is not None:
-            return min(max(0.0, seconds * unit), LONGEST_RETRY_AFTER)
+            return max(0.0, seconds * unit)
         if value and name == "retry-after":
             try:
-                return min(max(0.0, parsedate_to_datetime(value).timestamp() - now()), LONGEST_RETRY_AFTER)
+                return max(0.0, parsedate_to_datetime(value).timestamp() - now())
             except ValueError:
                 return None
     return None

@@ -28,6 +28,8 @@ class ProviderClient:
         provider = upstream.provider
         self.upstream = upstream
         self.pacer = Pacer(provider.rate_limit)
+        self.account_refusal = ""
+        """The provider's words, if it last refused the key or the account; "" after any reply."""
         self.spending = Spending(
             config.prices,
             run_limit=config.spend_limit,

@@ -23,6 +23,9 @@ _NO_SUCH_MODEL = re.compile(
 )
 """OpenRouter and DeepSeek report an unknown model with status 400; others with 404."""
 
+_FLAGGED = re.compile(r"flagged_input|moderation|content_policy|data_inspection_failed", re.IGNORECASE)
+"""A 403 with these words refuses what the claw sent (OpenRouter's moderation)."""
+
 
 @dataclass(frozen=True)
 class ProviderFault:
@@ -42,7 +45,17 @@ class ProviderFault:
     @property
     def is_transient(self) -> bool:
         """Whether it is a rate limit or an overload, so that a later try may succeed."""
-        return pacing.is_transient(self.status, json_or_none(self.body))
+        return not self.refuses_account and pacing.is_transient(self.status, json_or_none(self.body))
+
+    @property
+    def refuses_account(self) -> bool:
+        """Whether the provider refuses the key or the account: wrong, without money or quota, or shut out for long.
+
+        No claw can cause this: the gateway sets the key. A 403 may also be a moderation of what the claw sent.
+        """
+        asked = pacing.asked_delay(self.headers)
+        is_shut_out = self.status == 429 and asked is not None and asked > pacing.LONGEST_RETRY_AFTER
+        return self.status in (401, 402) or is_shut_out or pacing.is_of_the_account(json_or_none(self.body))
 
     @property
     def ending(self) -> Ending:
@@ -51,7 +64,7 @@ class ProviderFault:
         A refused key and an account without money are the account's fault; an address or a model that does not
         exist is the provider's or the run's. Only a malformed request is the claw's fault.
         """
-        if self.status in (401, 402, 403):
+        if self.refuses_account or (self.status == 403 and not _FLAGGED.search(self.text)):
             return "unauthorized"
         if self.status == 429 or (self.is_transient and self.status < 500):
             return "rate_limited"

@@ -85,6 +85,7 @@ class Cases:
         """The control socket's web application."""
         app = web.Application(client_max_size=256 * 1024 * 1024)
         app.router.add_get("/limit", self._limit)
+        app.router.add_get("/account", self._account)
         app.router.add_post("/open", self._open_case)
         app.router.add_post("/counts", self._counts)
         app.router.add_post("/close", self._close_case)
@@ -96,6 +97,9 @@ class Cases:
 
     async def _limit(self, _http: web.Request) -> web.Response:
         return web.json_response(bool(self._client and self._client.spending.cost_limit_reached))
+
+    async def _account(self, _http: web.Request) -> web.Response:
+        return web.json_response(self._client.account_refusal if self._client else "")
 
     async def _open_case(self, http: web.Request) -> web.Response:
         try:

@@ -25,7 +25,7 @@ from tests_bench.conformance.requirements import arrives, done, ends_in_time, ha
 pytestmark = pytest.mark.conformance
 
 SAID = {
-    "unauthorized": "the provider refused the key",
+    "unauthorized": "the provider refused the key or the account",
     "limited": "the provider's rate limit",
     "broken": "the provider failed",
     "dropped": "the provider broke the connection off",

@@ -148,7 +148,8 @@ class Case:
         """Begin or resume the case. An unfinished attempt is discarded unless it has an export.
 
         Raises:
-            NotBegunError: a disk is full, the spend limit is reached or the gateway is gone.
+            NotBegunError: a disk is full, the spend limit is reached, the provider refuses the account or the gateway is
+                gone.
         """
         if self.final_verdict() is not None:
             return
@@ -159,6 +160,7 @@ class Case:
             self.note("begun", kept="export")
             return
         self.context.require_gateway()
+        self.context.require_account()
         self.context.require_money()
         self._begin_anew()
 

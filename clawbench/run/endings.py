@@ -9,16 +9,15 @@ from evaluation.outcomes import Ending
 from gateway.case_models import CaseCounts
 
 _PROVIDER_FAULTS = {
-    "unauthorized": ("the provider refused the key", "401"),
+    "unauthorized": ("the provider refused the key or the account", "401"),
     "rate_limited": ("the provider's rate limit", "429"),
     "server_error": ("the provider failed", "5xx"),
     "malformed": ("the provider's answer was malformed", ""),
     "dropped": ("the provider broke the connection off", ""),
     "hung": ("the provider did not answer", ""),
-    "held_back": ("the claw gave up on a request that the provider's rate limit held back", ""),
 }
 """Endings of a request that are not the claw's fault: the text to report, and its default detail. Claws exit with 0 after
-some of them."""
+some of them. A claw that leaves a request which the rate limit holds back has ended by itself."""
 _LONGEST = 250
 """How many characters of a provider's error a case's detail keeps."""
 
@@ -47,8 +46,8 @@ def ending_of(
         ending = limit_reached(counts)
         whose = "its own" if ending is Ending.COST_LIMIT else "the run's"
         return ending, f"ended at {whose} spend limit after {counts.turns} turns"
-    # if the model hangs or is held back until the time is up, that is a timeout, as with any slow model
-    if last in _PROVIDER_FAULTS and not (last in ("hung", "held_back") and result.timed_out):
+    # if the model hangs until the time is up, that is a timeout, as with any slow model
+    if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
         what, status = _PROVIDER_FAULTS[last]
         return Ending.INFRASTRUCTURE, what + _told(counts, status)
     if not result.timed_out and last in {None, "refused"}:  # "refused" only if every request was

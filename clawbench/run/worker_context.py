@@ -118,6 +118,20 @@ class WorkerContext:
         if self.control is not None and not self.gateway.answers():
             raise NotBegunError("not begun: the run's gateway is gone. Run the same command again to resume")
 
+    def require_account(self) -> None:
+        """Check that the provider did not refuse the account when it was last asked.
+
+        Raises:
+            NotBegunError: it did.
+            GatewayError: the gateway is gone.
+        """
+        refusal = self.gateway.account_refusal() if self.control is not None else ""
+        if refusal:
+            raise NotBegunError(
+                f"not begun: the provider refuses the key or the account ({' '.join(refusal.split())}). Settle that, and "
+                "run the same command again to resume"
+            )
+
     def require_money(self) -> None:
         """Check that the run's spend limit is not reached (raises NotBegunError; GatewayError if the gateway is gone)."""
         limits = (self.settings.spend_limit, self.settings.case_spend_limit)

@@ -213,7 +213,7 @@ def test_some_hunks_of_several_are_unresolved(tmp_path: Path) -> None:
     ("model", "why"),
     [
         ("broken", "the provider failed ("),
-        ("unauthorized", "the provider refused the key ("),
+        ("unauthorized", "the provider refused the key or the account ("),
         ("garbage", "the provider's answer was malformed"),
     ],
 )

@@ -240,7 +240,7 @@ def test_no_case_is_run_again_where_that_helps_nothing_nor_more_of_it_than_must_
     refused = ("--model=scripted:unauthorized", "--run-id=refused")
     code, said = run(stage, *faulty, *refused, PYTHONPATH=str(tmp_path))
     assert code == 1
-    assert said.count("infrastructure: the provider refused the key (") >= 5
+    assert said.count("infrastructure: the provider refused the key or the account (") >= 5
     assert "run again" not in said
     before = list(stage.ledger.rows())
     claws = [row["case"] for row in before if row["event"] == "claw begins"]

@@ -200,10 +200,11 @@ def test_a_providers_own_words_are_in_the_detail() -> None:
     assert ending_of(ended, counts(requests=1, last_ending="server_error"))[1] == "the provider failed (5xx)"
 
 
-def test_who_gave_up_on_a_rate_limit_has_not_failed_and_who_waited_for_it_has_used_its_time() -> None:
+def test_who_left_a_request_that_was_held_back_has_ended_by_itself() -> None:
+    """Otherwise a claw could turn its failure into an infrastructure error by leaving at the right moment."""
     held = counts(requests=1, last_ending="held_back", endings=dict.fromkeys(ENDINGS, 0) | {"held_back": 1})
-    ending, why = ending_of(CommandResult(1, b"", b"", 1.0), held)
-    assert (ending, "rate limit" in why) == (Ending.INFRASTRUCTURE, True)
+    assert ending_of(CommandResult(1, b"", b"", 1.0), held)[0] is Ending.AGENT_ERROR
+    assert ending_of(CommandResult(0, b"", b"", 1.0), held)[0] is Ending.FINISHED
     assert ending_of(CommandResult(None, b"", b"", 1.0), held)[0] is Ending.TIMEOUT
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -12,10 +14,23 @@ from support.dialects.clients import Wire
 from support.dialects.delivery import Trouble
 from support.dialects.profiles import ANTHROPIC, OPENAI
 from support.dialects.server import MODEL, DialectServer
-from support.relay_world import COMMANDS, PRICES, World, ask, converse, relaying, runs, user
+from support.relay_world import (
+    COMMANDS,
+    PATHS,
+    PRICES,
+    World,
+    ask,
+    converse,
+    post,
+    relaying,
+    request_of,
+    runs,
+    socket_of,
+    user,
+)
 from support.waiting import wait_for
 
-AT_ONCE = {"Retry-After": "0"}
+AT_ONCE = {"Retry-After": "1"}
 
 
 def test_rate_limits_and_overloads_are_retried_on_the_host(tmp_path: Path) -> None:
@@ -58,6 +73,94 @@ def test_permanent_errors_are_not_retried(tmp_path: Path) -> None:
                 ask(wire, "chat", user(), stream=False)
         assert len(server.received) == 4
         assert world.client.close_case("case").retries == 0
+
+
+OF_THE_ACCOUNT: dict[str, tuple[int, dict[str, str], Any]] = {
+    "Anthropic": (
+        400,
+        {},
+        {
+            "type": "error",
+            "error": {
+                "type": "invalid_request_error",
+                "message": "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.",
+            },
+        },
+    ),
+    "DashScope": (
+        400,
+        {},
+        {
+            "error": {
+                "code": "Arrearage",
+                "type": "Arrearage",
+                "message": "Access denied, please make sure your account",
+            }
+        },
+    ),
+    "Moonshot": (
+        429,
+        {},
+        {"error": {"type": "exceeded_current_quota_error", "message": "Your account is suspended"}},
+    ),
+    "OpenAI": (429, {}, {"error": {"code": "insufficient_quota", "type": "insufficient_quota", "message": "You"}}),
+    "DeepSeek": (402, {}, {"error": {"message": "Insufficient Balance", "type": "unknown_error"}}),
+    "OpenRouter": (402, {}, {"error": {"code": 402, "message": "This request requires more credits"}}),
+    "Zhipu": (429, {}, {"error": {"code": "1113", "message": "..."}}),
+    "shut out": (429, {"Retry-After": "3600"}, {"error": {"message": "Rate limit reached"}}),
+    "a wrong key": (401, {}, {"error": {"message": "Incorrect API key"}}),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_ACCOUNT)
+def test_an_account_that_is_refused_is_not_the_claws_failure_and_stops_the_run(name: str, tmp_path: Path) -> None:
+    status, headers, body = OF_THE_ACCOUNT[name]
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path, retries=3) as world:
+        path = socket_of(world)
+        server.canned.append(
+            lambda _: (status, {"Content-Type": "application/json"} | headers, [json.dumps(body).encode()])
+        )
+        assert world.client.account_refusal() == ""
+        assert post(path, PATHS["chat"], request_of("chat"))[0] == status
+        assert f"HTTP {status}" in world.client.account_refusal()
+        counts = world.client.counts("case")
+        assert (counts.last_ending, counts.retries, len(server.received)) == ("unauthorized", 0, 1)
+        assert post(path, PATHS["chat"], request_of("chat"))[0] == 200
+        assert world.client.account_refusal() == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (
+            400,
+            {
+                "message": "Invalid 'tools[0].name': 'Your credit balance is too low'",
+                "type": "invalid_request_error",
+            },
+        ),
+        (400, {"message": "unknown tool: insufficient balance", "param": "Arrearage"}),
+        (
+            403,
+            {
+                "code": 403,
+                "message": "Input was flagged",
+                "metadata": {"reasons": ["x"], "flagged_input": "insufficient"},
+            },
+        ),
+    ],
+)
+def test_what_a_claw_sent_cannot_pose_as_an_account_that_is_refused(
+    status: int, error: dict[str, Any], tmp_path: Path
+) -> None:
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path) as world:
+        path = socket_of(world)
+        server.canned.append(
+            lambda _: (status, {"Content-Type": "application/json"}, [json.dumps({"error": error}).encode()])
+        )
+        assert post(path, PATHS["chat"], request_of("chat"))[0] == status
+        assert world.client.account_refusal() == ""
+        assert world.client.counts("case").last_ending == "refused"
 
 
 def test_requests_beyond_the_minutes_limit_are_held_back(tmp_path: Path) -> None:
