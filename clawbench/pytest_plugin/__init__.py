@@ -32,6 +32,8 @@ __all__ = ["adapter", "case", "container"]
 
 SESSION = pytest.StashKey["RunSession"]()
 _SELECTED = pytest.StashKey[int]()
+_COLLECTED = pytest.StashKey[bool]()
+"""Set when the collection has succeeded."""
 _SETTINGS = pytest.StashKey[tuple["Settings", "Choice"]]()
 _WORKER = "clawbench"
 
@@ -147,6 +149,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from clawbench.pytest_plugin.workers import described, is_distributed  # noqa: PLC0415
 
     is_gold = config.option.gold
+    selection.check_markers(config)
     claws = [] if is_gold else selection.selection(config).claws
     if not claws and not is_gold:
         raise pytest.UsageError(
@@ -238,10 +241,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return order.place(case_id) if case_id is not None else (False, 0.0, "")
 
         items.sort(key=place)
+    config.stash[_COLLECTED] = True
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Check that the selected cases can be run, before the first one begins."""
+    if _COLLECTED not in session.config.stash:
+        session.items.clear()  # the collection failed: pytest says why, and nothing else happens
+        return
     _check_selection(session.config, [item.nodeid for item in session.items])
 
 
@@ -317,6 +325,10 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
         return
     from clawbench.pytest_plugin import conclusion, report_files  # noqa: PLC0415
 
+    if not session.config.stash.get(_SELECTED, 0):
+        with report_files.unchanged(session.config):
+            yield
+        return
     if not session.config.option.gold:
         with _printed(session, "the reports"):
             conclusion.conclude(session, opened.run, opened.selected)

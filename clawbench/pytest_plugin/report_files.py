@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,20 @@ def place(config: pytest.Config, folder: Path) -> None:
         placed.append(folder / "report.json")
     elif wanted:
         option.json_report = True  # without it, pytest-json-report writes nothing
+
+
+@contextmanager
+def unchanged(config: pytest.Config) -> Iterator[None]:
+    """Keep the reports in the run's folder as they are: this command ran nothing, and would replace them."""
+    before = {path: path.read_bytes() if path.exists() else None for path in config.stash.get(_PLACED, [])}
+    try:
+        yield
+    finally:
+        for path, content in before.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_atomically(path, content)
 
 
 def clean(config: pytest.Config) -> None:

@@ -13,6 +13,7 @@ A command names a claw or an instance if renaming it would deselect one of its c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -157,7 +158,23 @@ def _expression(text: str, option: str) -> Callable[[Callable[[str], bool]], boo
     try:
         return compile_expression(text)
     except SyntaxError as error:
-        raise pytest.UsageError(f"Wrong expression passed to '{option}': {text}: {error}") from error
+        # as pytest itself says it, but before anything else happens
+        where = f"at column {error.offset}: {error.msg}"
+        raise pytest.UsageError(f"Wrong expression passed to '{option}': {text}: {where}") from error
+
+
+def check_markers(config: pytest.Config) -> None:
+    """Check that -m names no unknown marker; pytest would say so only after the collection (raises UsageError)."""
+    known = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
+    words = re.findall(r"[\w:+.\[\]\\/-]+", re.sub(r"\(\w+ *=[^)]*\)", "", config.option.markexpr))
+    unknown = sorted(set(words) - known - {"and", "or", "not", "True", "False", "None"})
+    if unknown:
+        near = [found for word in unknown for found in get_close_matches(word, known, n=1)]
+        hint = f" (did you mean {', '.join(near)}?)" if near else ""
+        raise pytest.UsageError(
+            f"Unknown marker(s) in '-m' expression: {', '.join(unknown)}{hint}. Use 'pytest --markers' to see available "
+            "markers."
+        )
 
 
 def _known(asked: list[str], known: Iterable[str], option: str) -> tuple[str, ...]:

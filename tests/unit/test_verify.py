@@ -85,6 +85,32 @@ def test_what_nobody_touched_is_sound(stage: Stage) -> None:
     assert found.notes == []
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["-m", "dmeo"], 4, "Unknown marker(s) in '-m' expression: dmeo (did you mean demo?)"),
+        (["-k", "nanobot and"], 4, "Wrong expression passed to '-k': nanobot and: at column 12"),
+        (["-k", "nothing_like_it"], 5, "no case is selected"),
+    ],
+)
+def test_a_command_that_selects_nothing_changes_nothing(
+    stage: Stage, words: list[str], code: int, message: str
+) -> None:
+    """The reports of the command before stay, and so do the plan and the journal."""
+    before = {path: path.read_bytes() for path in stage.run.path.rglob("*") if path.is_file()}
+    done = subprocess.run(
+        [*stage.command(), "--samples=4", *words],
+        cwd=ROOT,
+        env=dict(stage.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, message in done.stdout) == (code, True), done.stdout
+    assert {path: path.read_bytes() for path in stage.run.path.rglob("*") if path.is_file()} == before
+
+
 def test_the_copy_is_as_sound_as_the_run(run: RunDirectory) -> None:
     assert verify_run(run, use_in).is_sound
 
