@@ -26,6 +26,11 @@ from workspace.start_tree import StartTree
 from workspace.throwaway import throwaway
 
 _LAYER = "/clawbench-layer"
+_DELETED = 2  # as the engine's list of changes has it
+MAX_FILE = 64 * 1024 * 1024
+"""The most bytes of one file that are exported: git needs several times as much memory for a patch."""
+MAX_NEW_FILES = 200_000
+"""The most files that are exported of those that the start commit does not track."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Changes:
     deleted: set[bytes] = field(default_factory=set)
     special: set[bytes] = field(default_factory=set)
     """Pipes, sockets and devices, which git can't hold."""
+    excessive: set[bytes] = field(default_factory=set)
+    """Files that are too large, or beyond the number of new files: they count as unchanged."""
     of_git: set[bytes] = field(default_factory=set)
     """Files in the `.git` of other repositories."""
 
@@ -71,14 +78,29 @@ class ChangeReader:
         self._whiteouts: set[bytes] = set()
         self._taken: set[bytes] = set()
         self._numbers = itertools.count()
+        self._new = 0
 
     def read(self) -> Changes:
         """Read all changes."""
         layer = _layer_of(self._container)
         if layer is None or not self._read_layer(layer):
             self._read_everything()
-        self._changes.deleted -= set(self._changes.files)
+        self._note_sockets()
+        self._changes.deleted -= self._changes.files.keys() | self._changes.excessive
         return self._changes
+
+    def _note_sockets(self) -> None:
+        """Note the sockets, which the engine leaves out of archives. Only its list of changed paths has them."""
+        known = self._taken | self._folders
+        for row in self._container.diff() or ():
+            name = str(row["Path"])
+            path = os.fsencode(name.removeprefix(f"{self._workdir}/"))
+            is_here = name.startswith(f"{self._workdir}/") and row["Kind"] != _DELETED
+            # the engine garbles a name that is not UTF-8
+            if is_here and "\ufffd" not in name and not is_of_git(path) and path not in known:
+                self._changes.special.add(path)
+                if path in self._start.entries:
+                    self._changes.deleted.add(path)
 
     def _read_layer(self, layer: str) -> bool:
         """Read the container's own layer; returns False if that is not possible."""
@@ -106,6 +128,7 @@ class ChangeReader:
         self._folders.clear()
         self._whiteouts.clear()
         self._taken.clear()
+        self._new = 0
         with suppress(NotFound):
             self._take_all(self._container, f"{self._workdir}/.")
         entries = self._start.entries
@@ -150,6 +173,11 @@ class ChangeReader:
         elif is_of_git(path):
             self._note_of_git(path)
         elif member.isfile() or member.issym():
+            is_new = path not in self._start.entries
+            if member.size > MAX_FILE or (is_new and self._new >= MAX_NEW_FILES):
+                self._changes.excessive.add(path)
+                return
+            self._new += is_new
             self._changes.files[path] = self._content(archive, member)
         else:
             self._changes.special.add(path)
@@ -163,6 +191,8 @@ class ChangeReader:
             self._changes.files[path] = self._changes.files[first]
         elif first in self._changes.special:
             self._changes.special.add(path)
+        elif first in self._changes.excessive:
+            self._changes.excessive.add(path)
         self._taken.add(path)
 
     def _take_links_to_git(self, container: Container, place: str, links: Mapping[bytes, bytes]) -> None:
@@ -208,7 +238,7 @@ class ChangeReader:
             False if a folder has no such path that the engine can be asked for, as its name is not UTF-8.
         """
         entries = self._start.entries
-        mentioned = {*self._changes.files, *self._changes.deleted, *self._changes.special, *self._folders}
+        mentioned = {*self._changes.deleted, *self._taken, *self._folders}
         for folder in sorted({b"", *self._folders}, key=len):
             others = [path for path in entries.children(folder) if path not in mentioned]
             if not others:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from docker.models.containers import Container
 
-from workspace.changes import ChangeReader, Changes, FinalFile
+from workspace.changes import MAX_FILE, MAX_NEW_FILES, ChangeReader, Changes, FinalFile
 from workspace.git_rules import ignored, matching, stored_forms
 from workspace.host_git import GITLINK, GONE, LINK, Entry, ancestors, git
 from workspace.prepare import WORKDIR
@@ -33,6 +33,8 @@ from workspace.workspace_errors import ExportError
 
 _LeftOut = dict[str, set[bytes]]
 """The paths that were left out, by reason."""
+MAX_PATCH = 256 * 1024 * 1024
+"""The most bytes of all changed files together: a patch is held in memory, and predictions are JSON."""
 _REFUSED = re.compile(rb"(\.git|git~1)[. ]*([:\\].*)?", re.IGNORECASE | re.DOTALL)
 """The names that git takes for `.git` on some system, and therefore refuses on all."""
 
@@ -122,7 +124,10 @@ class _Exporter:
         changes = ChangeReader(container, self._start, self._contents, workdir).read()
         agent_files = self._agent_files(changes, patterns)
         dropped = _summarised(agent_files, "left by the claw itself")
-        for reason, paths in (self._leave_out_ignored(changes) | self._leave_out_unfit(changes)).items():
+        left_out = (
+            self._leave_out_ignored(changes) | self._leave_out_unfit(changes) | self._leave_out_large(changes)
+        )
+        for reason, paths in left_out.items():
             dropped += _summarised(paths - agent_files.keys(), reason)
         final = self._final_entries(changes)
         tree, raw = self._difference(final)
@@ -180,6 +185,19 @@ class _Exporter:
             del changes.files[path]
             reasons.setdefault(reason, set()).add(path)
         return reasons
+
+    def _leave_out_large(self, changes: Changes) -> _LeftOut:
+        """Take out what would make the patch larger than `MAX_PATCH`, the largest files first."""
+        sizes = {path: file.content.stat().st_size for path, file in changes.files.items()}
+        total, left_out = sum(sizes.values()), set()
+        for path in sorted(sizes, key=lambda path: (-sizes[path], path)):
+            if total <= MAX_PATCH:
+                break
+            total -= sizes[path]
+            left_out.add(path)
+            del changes.files[path]
+        limits = f"{MAX_FILE >> 20} MiB, {MAX_PATCH >> 20} MiB in all or {MAX_NEW_FILES:,} new files"
+        return {f"more than {limits}": left_out | changes.excessive}
 
     def _final_entries(self, changes: Changes) -> dict[bytes, Entry]:
         """What differs from the start tree, by path."""

@@ -21,6 +21,7 @@ from support.export_world import World, exported, mutate, unpack
 from support.workspace_fixtures import built, container_of, engine, prepared_image, sh, start_tree
 
 import workspace.changes
+import workspace.export
 from workspace.export import Export
 
 pytestmark = pytest.mark.docker
@@ -220,6 +221,43 @@ def test_no_repository_at_all_is_a_deletion(bench: ExportBench, how: str) -> Non
         result = exported(container, bench.world)
     assert result.changed_files == len(bench.world.start.entries)
     assert result.raw.count("\ndeleted file mode") == len(bench.world.start.entries)
+
+
+def test_what_is_too_large_is_left_out_and_named(bench: ExportBench) -> None:
+    """Git would need more memory than there is, and the claw's failure would become an infrastructure error."""
+    with bench.container() as container:
+        sh(
+            container,
+            "cd /testbed; truncate -s 100M sparse; ln sparse again; truncate -s 65M README.md; echo x >>src/core.py",
+        )
+        result = exported(container, bench.world)
+    reasons = {item.path: item.reason for item in result.dropped}
+    assert reasons.keys() == {"sparse", "again", "README.md"}
+    assert all(reason.startswith("more than 64 MiB") for reason in reasons.values())
+    assert [line for line in result.patch.splitlines() if line.startswith("diff ")] == [
+        "diff --git a/src/core.py b/src/core.py"
+    ]
+
+
+def test_the_largest_files_are_left_out_of_a_patch_that_would_be_too_large(
+    bench: ExportBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace.export, "MAX_PATCH", 5000)
+    with bench.container() as container:
+        sh(container, "cd /testbed; seq 9999 >large.txt; seq 500 >small.txt; seq 4000 >middle.txt")
+        result = exported(container, bench.world)
+    assert [item.path for item in result.dropped] == ["large.txt", "middle.txt"]
+    assert result.changed_files == 1
+
+
+def test_a_socket_is_named_wherever_it_is(bench: ExportBench) -> None:
+    """The engine leaves sockets out of its archives."""
+    code = "import socket; [socket.socket(socket.AF_UNIX).bind(path) for path in ('new.sock', 'src/core.py')]"
+    with bench.container() as container:
+        sh(container, f'cd /testbed; rm src/core.py; python3 -c "{code}"')
+        result = exported(container, bench.world)
+    assert [item.path for item in result.dropped] == ["new.sock", "src/core.py"]
+    assert "deleted file mode" in result.patch
 
 
 def test_links_to_files_of_the_host_stay_links(bench: ExportBench) -> None:
