@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +15,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from gateway.case_models import Api, Cost, Ending, TokenCounts
+
+_LONGEST_NAME = 200
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """A text from a claw or a provider as it may be kept and shown: control characters are escapes.
+
+    Otherwise it could move the cursor of a terminal, reverse a line, or break a file that must be UTF-8.
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @dataclass
@@ -68,6 +80,16 @@ class Exchange:
     number: int = 0
     """Its place among the case's requests, counted from 0 in order of arrival."""
     _started: float = field(default_factory=monotonic, init=False)
+
+    def __post_init__(self) -> None:
+        """Take nothing as it came."""
+        self.method, self.path = plain(self.method), plain(self.path)
+
+    def note_tools(self, offered: Iterable[str], passed: Iterable[str]) -> None:
+        """Note the names of the tools in the request, and of those that reach the model."""
+        self.offered, self.tools = (
+            tuple(plain(name)[:_LONGEST_NAME] for name in names) for names in (offered, passed)
+        )
 
     @property
     def counted(self) -> bool:

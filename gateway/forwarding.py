@@ -26,7 +26,7 @@ from multidict import CIMultiDict
 from gateway import pacing, redact
 from gateway.case_models import Cost, Ending
 from gateway.downstream import Downstream
-from gateway.exchange import Exchange
+from gateway.exchange import Exchange, plain
 from gateway.headers import is_compressed
 from gateway.metering.reader import Listener, Metered, ReplyReader
 from gateway.open_case import Case
@@ -262,7 +262,7 @@ class Forwarding:
             if not self.claw.begun:
                 await self.claw.begin(reply.status, shown, length)
             last = reply_filter.finish()
-            exchange.removed_calls = reply_filter.removed_calls
+            exchange.removed_calls = tuple(map(plain, reply_filter.removed_calls))
             await self.claw.write(last)
             self._keep(last)
         self._record(shown, complete=complete)
@@ -302,14 +302,14 @@ class Forwarding:
         exchange.ending = ending or metered.ending
         self._is_at_fault = ending is None and metered.ending in ("server_error", "rate_limited", "malformed")
         exchange.upstream_seconds = time.monotonic() - self._sent_at
-        exchange.error = redact.mask(error or metered.error, self._secrets) or None
+        exchange.error = plain(redact.mask(error or metered.error, self._secrets)) or None
         if self._incoming.counts_tokens:
             return
         exchange.replied, exchange.tokens = True, metered.usage
         if exchange.ending in ("ok", "empty"):
             self._client.account_refusal = ""
-        exchange.finish_reason = metered.stop_reason and redact.mask(metered.stop_reason, self._secrets)
-        exchange.served_model = metered.model and redact.mask(metered.model, self._secrets)
+        exchange.finish_reason = metered.stop_reason and plain(redact.mask(metered.stop_reason, self._secrets))
+        exchange.served_model = metered.model and plain(redact.mask(metered.model, self._secrets))
         priced = spending.price(metered.usage, exchange.time) if not metered.surcharges else None
         if self._reservation is None:
             raise RuntimeError("a reply is counted that nothing was reserved for")
@@ -322,6 +322,6 @@ class Forwarding:
             has_surcharge=bool(metered.surcharges),
         )
         exchange.cost = Cost(priced=priced, told=metered.told_cost, unpriced=int(priced is None), held=held)
-        exchange.surcharges = metered.surcharges
+        exchange.surcharges = tuple(map(plain, metered.surcharges))
         if metered.usage:
             self._client.pacer.correct(self._admission, metered.usage.known)

@@ -11,6 +11,7 @@ from multidict import CIMultiDict
 
 from gateway import pacing, redact
 from gateway.case_models import Ending
+from gateway.exchange import plain
 from gateway.headers import for_claw, is_compressed
 from gateway.sse import json_or_none
 
@@ -40,7 +41,7 @@ class ProviderFault:
     @property
     def text(self) -> str:
         """Its beginning, for the log."""
-        return f"HTTP {self.status}: " + self.body.decode("utf-8", "replace")[:MAX_TEXT]
+        return plain(f"HTTP {self.status}: " + self.body.decode("utf-8", "replace")[:MAX_TEXT])
 
     @property
     def is_transient(self) -> bool:

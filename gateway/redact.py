@@ -10,8 +10,8 @@ from base64 import b64encode
 from collections.abc import Iterable
 from urllib.parse import quote
 
-SHORTEST = 4
-"""Characters: anything shorter is no secret, and masking it would tear holes into any text."""
+SHORTEST = 12
+"""Characters: anything shorter is no secret (a local server's `EMPTY`), and masking it would tear holes into any text."""
 
 
 def forms(secrets: Iterable[str]) -> list[bytes]:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from common.errors import ClawbenchError
 from gateway.case_models import Api, Ending
-from gateway.exchange import Exchange
+from gateway.exchange import Exchange, plain
 
 
 class RefusedError(ClawbenchError):
@@ -24,7 +24,7 @@ class RefusedError(ClawbenchError):
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(plain(message))
         self.status = status
         self.ending: Ending = ending
         self.code = code

@@ -69,7 +69,7 @@ class RelayHandler(CaseHandler):
     def _prepare(self, exchange: Exchange, incoming: Incoming) -> bytes:
         """The request's body as it goes out."""
         filtered = filter_tools(incoming.body, self.case.spec.allowed_tools)
-        exchange.offered, exchange.tools = filtered.offered, filtered.passed
+        exchange.note_tools(filtered.offered, filtered.passed)
         provider = self._client.upstream.provider
         if incoming.api not in provider.apis:
             known = ", ".join(provider.apis)

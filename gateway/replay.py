@@ -40,7 +40,7 @@ class ReplayHandler(CaseHandler):
     async def answer(self, http: web.Request, exchange: Exchange, incoming: Incoming) -> web.StreamResponse:
         """Send the recorded reply."""
         filtered = filter_tools(incoming.body, self.case.spec.allowed_tools)
-        exchange.offered, exchange.tools = filtered.offered, filtered.passed
+        exchange.note_tools(filtered.offered, filtered.passed)
         try:
             reply = self._player.answer(exchange.path, incoming.body)
         except ReplayDiffError as error:

@@ -10,12 +10,16 @@ from typing import Any
 from aiohttp import web
 
 from gateway.case_models import API_PATHS, Api
-from gateway.exchange import Exchange
+from gateway.exchange import Exchange, plain
 from gateway.headers import is_compressed
 from gateway.refusals import RefusedError
+from gateway.tool_filter import TOOL_LISTS
 
-MAX_BODY = 256 * 1024 * 1024
-"""The most bytes of one request: each holds the whole conversation."""
+MAX_BODY = 8 * 1024 * 1024
+"""The most bytes of one request, which holds the whole conversation: more tokens than any model reads. All cases share
+one gateway, and parsing a larger body would hold the others up."""
+MAX_TOOLS = 1024
+"""The most tools of one request; providers allow a few hundred."""
 
 COUNT_PATH = "/v1/messages/count_tokens"
 """Counts a prompt's tokens, free of charge."""
@@ -68,7 +72,8 @@ async def read(http: web.Request, exchange: Exchange, model: str | None, paths: 
         raw = await http.read()
         body = json.loads(raw)
     except web.HTTPRequestEntityTooLarge:
-        raise RefusedError(413, "The request is too large.") from None
+        text = f"The request is too large: the limit is {MAX_BODY >> 20} MiB."
+        raise RefusedError(413, text) from None
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, f"The body is not valid JSON: {error}") from None
     if not isinstance(body, dict):
@@ -77,10 +82,12 @@ async def read(http: web.Request, exchange: Exchange, model: str | None, paths: 
     if not isinstance(asked, str):
         raise RefusedError(400, "Missing required parameter: 'model'")
     incoming = Incoming(api, raw, body, http.path == COUNT_PATH)
-    exchange.model, exchange.stream = asked, incoming.streams
+    exchange.model, exchange.stream = plain(asked), incoming.streams
     if model is not None and asked != model:
         text = f"The model {asked!r} is not served here: this run measures {model!r} and nothing else."
         raise RefusedError(404, text, code="model_not_found")
+    if any(isinstance(body.get(key), list) and len(body[key]) > MAX_TOOLS for key in TOOL_LISTS):
+        raise RefusedError(400, f"The request offers more than {MAX_TOOLS} tools.")
     if _has_image(body.get("input" if api == "responses" else "messages")):
         raise RefusedError(400, "Images are not passed on: the claws are compared on text alone.")
     return incoming

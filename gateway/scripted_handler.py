@@ -43,7 +43,7 @@ class ScriptedHandler(CaseHandler):
         """Let the model answer."""
         request = _parsed(incoming.body)
         filtered = filter_tools(incoming.body, self.case.spec.allowed_tools)
-        exchange.offered, exchange.tools = filtered.offered, filtered.passed
+        exchange.note_tools(filtered.offered, filtered.passed)
         removed = [function for function in request.functions if function.name in filtered.removed]
         request = _parsed(filtered.request)
         answer = self._scripted.answer(request, self._failed, removed)

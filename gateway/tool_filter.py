@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_LISTS = {
+TOOL_LISTS = {
     "tools": ("tool_choice", "parallel_tool_calls"),
     "functions": ("function_call",),
     "mcp_servers": (),
@@ -32,7 +32,8 @@ class Filtered:
     @property
     def removed(self) -> tuple[str, ...]:
         """Those that did not."""
-        return tuple(name for name in self.offered if name not in self.passed)
+        passed = set(self.passed)
+        return tuple(name for name in self.offered if name not in passed)
 
 
 def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) -> Filtered:
@@ -47,7 +48,7 @@ def filter_tools(request: Mapping[str, Any], allowed: Collection[str] | None) ->
     """
     passed_on = dict(request)
     offered: list[str] = []
-    for key, companions in _LISTS.items():
+    for key, companions in TOOL_LISTS.items():
         tools = request.get(key)
         if not isinstance(tools, list):
             continue

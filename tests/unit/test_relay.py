@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -407,3 +408,31 @@ def test_a_request_that_never_left_costs_nothing(tmp_path: Path) -> None:
             assert post(socket_of(world), PATHS["chat"], request_of("chat"))[0] == 502
             counts = world.client.close_case("case")
     assert (counts.endings["dropped"], counts.unknown_usage, counts.cost.held) == (1, 0, None)
+
+
+SURROGATE = "\ud800"
+ESCAPE = "\x1b[2J\u202eevil"
+HOSTILE: dict[str, tuple[str, dict[str, Any], int]] = {
+    "a tool's name is half a surrogate pair": (PATHS["chat"], {"tools": [named("chat", SURROGATE)]}, 200),
+    "a tool's name moves the cursor": (PATHS["chat"], {"tools": [named("chat", ESCAPE)]}, 200),
+    "another model": (PATHS["chat"], {"model": f"{ESCAPE}{SURROGATE}"}, 404),
+    "80,000 tools": (PATHS["chat"], {"tools": [named("chat", f"tool-{number}") for number in range(80_000)]}, 400),
+    "50 MiB": (PATHS["chat"], {"messages": [{"role": "user", "content": "x" * (50 << 20)}]}, 413),
+    "a path that moves the cursor": ("/v1/%1B%5B2J", {}, 404),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_request_breaks_the_gateway_or_its_records(name: str, tmp_path: Path) -> None:
+    """It is the claw's own doing: the case's counts can be read, and another case is answered."""
+    target, more, status = HOSTILE[name]
+    with DialectServer(OPENAI) as server, relaying(server, tmp_path) as world:
+        path = socket_of(world, allowed_tools=("exec",))
+        assert post(path, target, request_of("chat") | more)[0] == status
+        assert post(socket_of(world, "other"), PATHS["chat"], request_of("chat"))[0] == 200
+        counts = world.client.close_case("case")
+        assert counts.requests == 1
+        assert counts.last_ending in {"ok", "refused"}
+        log = world.log_path().read_bytes().decode()
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff]", log + json.loads(log)["path"])
+    assert not re.search("\x1b|\u202e", "".join([*counts.removed_tools, counts.last_error]))
