@@ -109,13 +109,18 @@ def status(
     run: Run,
     artifacts: Artifacts = Path("artifacts"),
     watch: Annotated[bool, typer.Option("--watch", help="Keep updating until the run is over.")] = False,
+    cases: Annotated[bool, typer.Option("--cases", help="List every case with its outcome.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a run's progress: done, running, outcomes, cost, rate, time left, errors. It may run elsewhere."""
     from records.status import StatusReader
     from reports.status_view import view
 
-    reader = StatusReader(_found(run, artifacts))
+    directory = _found(run, artifacts)
+    if cases:
+        _print_cases(directory)
+        return
+    reader = StatusReader(directory)
     found = reader.look()
     if watch and not as_json:
         found = _watch(reader, found)
@@ -123,6 +128,14 @@ def status(
         _print_json(found.facts())
     elif not watch:
         console.print(view(found))
+
+
+def _print_cases(run: RunDirectory) -> None:
+    """One line for each planned case, in a form that grep and cut can read."""
+    for case in run.plan.cases():
+        record = run.case(case).metadata()
+        detail = " ".join(record.detail.split()) if record is not None else ""
+        typer.echo(f"{case}\t{record.outcome if record is not None else '-'}\t{detail}".rstrip())
 
 
 def _watch(reader: StatusReader, found: RunStatus) -> RunStatus:

@@ -44,11 +44,18 @@ class LastingError(InfrastructureError):
     is_retried = False
 
 
-class EngineError(InfrastructureError):
+class NotReadyError(InfrastructureError):
+    """Something that every run needs is not there: the engine, a disk, the gateway, the provider or the account.
+
+    If it is raised before the first case begins, the command ends with an exit status of its own.
+    """
+
+
+class EngineError(NotReadyError):
     """The Docker engine could not be reached, or it failed."""
 
 
-class DiskError(LastingError):
+class DiskError(LastingError, NotReadyError):
     """A disk is full, over its quota or read-only: this machine's, or the engine's."""
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from common.errors import InfrastructureError
+from common.errors import NotReadyError
 from gateway.case_models import CaseCounts, CaseSpec
 from gateway.config import GatewayConfig
 
@@ -35,7 +35,7 @@ _PREFIX = "cbgw-"
 _ROOM = len("/control/s")
 
 
-class GatewayError(InfrastructureError, ConnectionError):
+class GatewayError(NotReadyError, ConnectionError):
     """The gateway did not start, or no longer answers."""
 
 

@@ -1,9 +1,9 @@
 """What can go wrong with containers and images: always an infrastructure error, never the claw's failure."""
 
-from common.errors import InfrastructureError, LastingError
+from common.errors import LastingError, NotReadyError
 
 
-class WorkspaceError(InfrastructureError):
+class WorkspaceError(NotReadyError):
     """Docker, an image or a container failed; the message says what failed and what to do next."""
 
     quotes_engine = True

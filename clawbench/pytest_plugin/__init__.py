@@ -19,7 +19,7 @@ from clawbench.pytest_plugin import hooks, modes, reporting, selection
 from clawbench.pytest_plugin.fixtures import adapter, case, container
 from clawbench.pytest_plugin.options import add_options
 from clawbench.pytest_plugin.reporting import CASE, CONTEXT
-from common.errors import ClawbenchError, known_error
+from common.errors import ClawbenchError, NotReadyError, known_error
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["adapter", "case", "container"]
 
 SESSION = pytest.StashKey["RunSession"]()
+NOT_READY = 12
+"""Exit status: something that the run needs is not there: the engine, an account, a disk, the provider."""
 _SELECTED = pytest.StashKey[int]()
 _COLLECTED = pytest.StashKey[bool]()
 """Set when the collection has succeeded."""
@@ -125,8 +127,12 @@ def _means_the_benchmark(config: pytest.Config) -> bool:
 
 
 @contextmanager
-def _as_usage_error() -> Iterator[None]:
-    """End the command with an error's message, if it is one of the suite's own."""
+def _ending_the_command(config: pytest.Config) -> Iterator[None]:
+    """End the command with an error's message, if it is one of the suite's own.
+
+    What the user asked for wrongly is a usage error. What is wrong with the engine, a disk, the provider or an account
+    has an exit status of its own.
+    """
     try:
         yield
     except pytest.UsageError:
@@ -135,6 +141,9 @@ def _as_usage_error() -> Iterator[None]:
         known = known_error(error) or (error if isinstance(error, OSError) else None)
         if known is None:
             raise
+        if isinstance(known, OSError | NotReadyError):
+            _writer(config)(f"ERROR: {known}")
+            pytest.exit("nothing was run", NOT_READY)
         raise pytest.UsageError(str(known)) from error
 
 
@@ -156,7 +165,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             "no claw is installed: run `clawbench install nanobot`; `clawbench claws` lists all"
         )
     settings, choice = config.stash[_SETTINGS]
-    with _as_usage_error():
+    with _ending_the_command(config):
         opened, swept = RunSession.open(settings, choice, claws, is_gold=is_gold)
     config.stash[SESSION] = opened
     config.pluginmanager.register(_CaseEnds(opened))
@@ -249,6 +258,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Check that the selected cases can be run, before the first one begins."""
     if _COLLECTED not in session.config.stash:
         session.items.clear()  # the collection failed: pytest says why, and nothing else happens
+        session.config.stash[_SELECTED] = 0
         return
     _check_selection(session.config, [item.nodeid for item in session.items])
 
@@ -269,7 +279,7 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
 
     selected = [found for node_id in ids if (found := selection.case_of(node_id))]
     write = _writer(config)
-    with _as_usage_error():
+    with _ending_the_command(config):
         instances = selection.instances_of(ids)
         left = session.select(selected, instances)
         if selected:
@@ -326,7 +336,7 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     from clawbench.pytest_plugin import conclusion, report_files  # noqa: PLC0415
 
     if not session.config.stash.get(_SELECTED, 0):
-        with report_files.unchanged(session.config):
+        with _printed(session, "the reports"), report_files.unchanged(session.config):
             yield
         return
     if not session.config.option.gold:
@@ -352,13 +362,22 @@ def _printed(session: pytest.Session, what: str) -> Iterator[None]:
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the tables, the costs, the warnings and what to do next."""
-    if config.stash.get(_SELECTED, None) == 0 and _means_the_benchmark(config):
-        terminalreporter.write_line(selection.why_nothing(config))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Generator[None]:
+    """Print the tables, the costs, the warnings and what to do next, below pytest's own list of failures."""
     session = config.stash.get(SESSION, None)
     if session is None:
-        return
+        yield
+    else:
+        with reporting.shortened(terminalreporter, session.run.run_id):
+            yield
+    if config.stash.get(_SELECTED, None) == 0 and _means_the_benchmark(config):
+        terminalreporter.write_line(selection.why_nothing(config))
+    if session is not None:
+        _print_result(terminalreporter, config, session)
+
+
+def _print_result(terminal: pytest.TerminalReporter, config: pytest.Config, session: RunSession) -> None:
     from clawbench.pytest_plugin import conclusion  # noqa: PLC0415
     from clawbench.pytest_plugin.attempts import retry_lines  # noqa: PLC0415
 
@@ -368,7 +387,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         tables = gold_plugin.tables(session.run.path)
     else:
         tables = conclusion.tables(config, session.run)
-    terminalreporter.section(f"run {session.run.run_id}")
+    terminal.section(f"run {session.run.run_id}")
     lines = [
         *tables,
         *retry_lines(config.stash[CONTEXT]),
@@ -378,7 +397,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         *session.kept(),
     ]
     for line in lines:
-        terminalreporter.write_line(line)
+        terminal.write_line(line)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -25,6 +25,7 @@ from clawbench.pytest_plugin.run_settings import settings_from
 from clawbench.pytest_plugin.workers import described
 from clawbench.run.model_choice import Choice, ModelError
 from clawbench.run.settings import Settings
+from common.errors import NotReadyError
 from evaluation.lists import by_id
 from gateway.providers import ProviderConfigError
 from records.case_id import CaseId
@@ -96,7 +97,7 @@ def check_before_run(
         write: prints a line.
 
     Raises:
-        pytest.UsageError: a check found a fault; the message has its lines of the table.
+        NotReadyError: a check found a fault; the message has its lines of the table.
     """
     settings = session.settings
     is_real = settings.has_price or any(not by_id()[case.instance_id].embedded for case in cases)
@@ -118,7 +119,7 @@ def check_before_run(
             "nothing was run: `clawbench doctor` shows all checks, --skip-checks runs without them",
             *table_lines(bad),
         ]
-        raise pytest.UsageError("\n".join(lines))
+        raise NotReadyError("\n".join(lines))
     warned = [finding for finding in findings if finding.state is State.WARNING]
     session.run.journal.write(
         "checked", checks=len(findings), warnings=[f"{one.check}: {one.found}" for one in warned]

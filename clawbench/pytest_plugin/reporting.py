@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -60,6 +61,24 @@ def shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+@contextmanager
+def shortened(terminal: pytest.TerminalReporter, run_id: str) -> Iterator[None]:
+    """Let pytest list only the first failures and errors, so that they do not bury the result."""
+    whole = {
+        kind: terminal.stats[kind]
+        for kind in ("failed", "error")
+        if len(terminal.stats.get(kind, ())) > MOST_FAILURES
+    }
+    terminal.stats.update({kind: reports[:MOST_FAILURES] for kind, reports in whole.items()})
+    try:
+        yield
+    finally:
+        terminal.stats.update(whole)
+    more = sum(len(reports) - MOST_FAILURES for reports in whole.values())
+    if more:
+        terminal.write_line(f"and {more:,} more: `clawbench status {run_id} --cases` lists all cases")
 
 
 def _record(case: Case) -> CaseRecord | None:
@@ -123,6 +142,8 @@ def amend_crash(case: Case, report: pytest.TestReport, *, is_reported: bool) -> 
         case.broke(why)
 
 
+MOST_FAILURES = 20
+"""How many failures, and how many errors, are listed at the end."""
 _USED = ("requests", "turns", "unknown_usage", "waited", "retries")
 """The fields of a case's metadata that reports have under the same names."""
 

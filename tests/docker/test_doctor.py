@@ -231,7 +231,7 @@ def test_a_model_that_there_is_not(tmp_path: Path, server: DialectServer, monkey
 def test_a_real_run_does_not_begin_where_something_is_at_fault(tmp_path: Path, server: DialectServer) -> None:
     variables = declare(tmp_path, server) | {KEY_NAME: "sk-local-of-nobody-4711"}
     refused = run_bench(tmp_path, "refused", "-n1", *ONE, "--model", LOCAL, **variables)
-    assert refused.exit_code == 4, refused.output
+    assert refused.exit_code == 12, refused.output
     assert "HTTP 401" in refused.output
     assert "--skip-checks" in refused.output
     assert "Traceback" not in refused.output

@@ -173,6 +173,16 @@ def test_a_selection_of_nothing_says_why_and_leaves_nothing(tmp_path: Path, opti
     assert not run.folder.exists()
 
 
+def test_an_engine_that_is_gone_has_an_exit_status_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    run = run_bench(tmp_path, fresh_id("engine"), "-k", "nanobot and cronspan")
+    assert run.exit_code == 12, run.output
+    assert "Docker does not answer" in run.output
+    assert "Traceback" not in run.output
+
+
 def test_a_run_in_which_anything_was_done_is_kept(tmp_path: Path) -> None:
     run = RunDirectory.named(tmp_path, "run")
     with run.lock():

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from support.made_up import made_up_case, made_up_record, made_up_run
 from typer.testing import CliRunner
 
 from clawbench.cli import app
+from clawbench.pytest_plugin.reporting import shortened
 from clawbench.run.usage import model_use, use_in
 from evaluation.outcomes import Outcome
 from gateway.tally import Tally
@@ -109,6 +111,35 @@ def test_a_command_that_selects_nothing_changes_nothing(
     )
     assert (done.returncode, message in done.stdout) == (code, True), done.stdout
     assert {path: path.read_bytes() for path in stage.run.path.rglob("*") if path.is_file()} == before
+
+
+def test_the_result_is_below_the_failures(stage: Stage) -> None:
+    done = subprocess.run(
+        [*stage.command(), "--samples=4"],
+        cwd=ROOT,
+        env=dict(stage.environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    places = [
+        done.stdout.index(text) for text in ("= FAILURES", "= short test summary info", "Pass@1", "artifacts: ")
+    ]
+    assert places[:3] == sorted(places[:3])
+    assert done.stdout.rindex("artifacts: ") > places[2]
+
+
+def test_a_long_list_of_failures_is_cut(run: RunDirectory) -> None:
+    lines: list[str] = []
+    stats = {"failed": list(range(300)), "error": list(range(3)), "passed": list(range(30))}
+    terminal: Any = SimpleNamespace(stats=dict(stats), write_line=lines.append)
+    with shortened(terminal, "nightly"):
+        assert [len(terminal.stats[kind]) for kind in stats] == [20, 3, 30]
+    assert terminal.stats == stats
+    assert lines == ["and 280 more: `clawbench status nightly --cases` lists all cases"]
+    said = CliRunner().invoke(app, ["status", str(run.path), "--cases"]).output.splitlines()
+    assert len(said) == len(run.plan.cases())
+    assert {line.split("\t")[1] for line in said} >= {"resolved", "unresolved"}
 
 
 def test_the_copy_is_as_sound_as_the_run(run: RunDirectory) -> None:
