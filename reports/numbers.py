@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from statistics import fmean
 from typing import Any
 
 from pydantic import ConfigDict
@@ -59,6 +60,15 @@ class Numbers:
     def pass_at_1(self) -> PassRate | None:
         """Pass@1 with its interval; None if nothing counts."""
         return pass_at_1(self.results)
+
+    @property
+    def pass_at_1_at_least(self) -> float | None:
+        """Pass@1 with every case that does not count, or has no outcome, counted as failed; None without cases."""
+        planned = Counter(case.instance_id for case in self.cases)
+        planned.update(case.instance_id for case in self.without_outcome)
+        passed = {name: sum(samples) for name, samples in self.results.items()}
+        shares = [passed.get(name, 0) / count for name, count in planned.items()]
+        return fmean(shares) if shares else None
 
     @property
     def samples(self) -> int:
@@ -129,6 +139,8 @@ class ClawSummary(Part):
     """The number of cases for every outcome."""
     pass_at_1: PassRate | None
     """Null if no case counts."""
+    pass_at_1_at_least: float | None
+    """Pass@1 with every case that does not count, or has no outcome, counted as failed."""
     instances_without_a_counted_sample: list[str]
     without_outcome: list[CaseId]
     """Planned cases that have no outcome."""

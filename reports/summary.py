@@ -74,9 +74,11 @@ def share_with_interval(claw: Numbers) -> str:
 def pass_rate_cells(claw: Numbers) -> list[str]:
     """A claw's row of `PASS_RATE`."""
     rate = claw.pass_at_1
-    told = (f"{100 * rate.value:.1f}%", _span(rate.low, rate.high)) if rate is not None else ("-", "-")
+    told = [f"{100 * rate.value:.1f}%", _span(rate.low, rate.high)] if rate is not None else ["-", "-"]
     counted = rate.counted if rate is not None else 0
     instances = rate.instances if rate is not None else 0
+    least = claw.pass_at_1_at_least
+    told.append(f"{100 * least:.1f}%" if least is not None else "-")
     return [*told, *map(str, (instances, counted, len(claw.cases) - counted, len(claw.without_outcome)))]
 
 
@@ -229,8 +231,16 @@ _SHORT = {
 _COST = "Cost (USD)"
 _MOST_KS = 5
 _MOST_NAMES = 5
-PASS_RATE = ["Pass@1", "95% interval", "instances", "cases that\ncount", "cases that\ndo not", "without\noutcome"]
-"""The headings of the first table, after the claw's."""
+PASS_RATE = [
+    "Pass@1",
+    "95% interval",
+    "at\nleast",
+    "instances",
+    "cases that\ncount",
+    "cases that\ndo not",
+    "without\noutcome",
+]
+"""The headings of the first table, after the claw's. "At least": with every case that is not counted as a failure."""
 
 _TABLES: tuple[tuple[str, list[str], Callable[[Cases], Iterator[str]]], ...] = (
     (

@@ -52,21 +52,21 @@ def row_of(lines: list[str], title: str, claw: str) -> list[str]:
 def test_pass_at_1_stands_with_its_interval_and_with_what_it_leaves_out(tmp_path: Path) -> None:
     run = run_of(tmp_path, nanobot={"a": [R], "b": [U], "c": [X], "d": [None], "e": [R], "f": [Outcome.TIMEOUT]})
     lines = summary_lines(run)
-    assert row_of(lines, "Pass@1", "nanobot") == ["50.0%", "15.0-85.0%", "4", "4", "1", "1"]
+    assert row_of(lines, "Pass@1", "nanobot") == ["50.0%", "15.0-85.0%", "33.3%", "4", "4", "1", "1"]
     assert "nanobot: not part of Pass@1, because none of their cases counts: c" in lines
     assert "Samples" not in lines
 
 
 def test_a_claw_that_was_asked_for_and_has_nothing_is_shown(tmp_path: Path) -> None:
     run = run_of(tmp_path, nanobot={"a": [R]}, hermes={"a": [None]})
-    assert row_of(summary_lines(run), "Pass@1", "hermes") == ["-", "-", "0", "0", "0", "1"]
+    assert row_of(summary_lines(run), "Pass@1", "hermes") == ["-", "-", "0.0%", "0", "0", "0", "1"]
 
 
 def test_samples_have_a_table_of_their_own(tmp_path: Path) -> None:
     """An instance that lost a sample weighs as much as others, and is left out where all samples are needed."""
     run = run_of(tmp_path, nanobot={"a": [R, R, R], "b": [R, U, X], "c": [U, U, U], "d": [X, X, X]})
     lines = summary_lines(run)
-    assert row_of(lines, "Pass@1", "nanobot") == ["50.0%", "12.5-87.5%", "3", "8", "4", "0"]
+    assert row_of(lines, "Pass@1", "nanobot") == ["50.0%", "12.5-87.5%", "33.3%", "3", "8", "4", "0"]
     samples = " ".join(row_of(lines, "Samples", "nanobot"))
     assert samples == "66.7% of 3 50.0% of 2 66.7% 66.7% 1 of 3"
     assert "nanobot: samples differ in b" in lines

@@ -166,12 +166,12 @@ def test_a_key_of_this_machine_is_never_handed_out(tmp_path: Path, monkeypatch: 
     )
     monkeypatch.setenv("CLAWBENCH_PROVIDERS", str(tmp_path / "providers.yaml"))
     run = made_up_run(RunDirectory.named(tmp_path, "run"))
-    said = {"session/talk.jsonl": '{"said": "my key is xk-12345678"}'}
+    said = {"session/talk.jsonl": '{"said": "my key is xk-1234567890"}'}
     made_up_case(run, CaseId("nanobot", IDS[0]), files=said)
-    code, said = export(run, tmp_path / "to", "--subset", ACME_KEY="xk-12345678")
+    code, said = export(run, tmp_path / "to", "--subset", ACME_KEY="xk-1234567890")
     assert code == 2
     assert f"trajs/{IDS[0]}.md would contain a provider's key" in said
-    assert "xk-12345678" not in said
+    assert "xk-1234567890" not in said
     assert list((tmp_path / "to").iterdir()) == []
 
 
