@@ -16,6 +16,8 @@ _PATCH_FAILED = ">>>>> Patch Apply Failed"
 _END_OF_TESTS = ">>>>> End Test Output"
 _TESTS_BEGAN = "Eval script for"
 _AFTER_TESTS = "Git diff after:"
+_GRADING = re.compile(r"^\S+ \S+ - INFO - Grading answer for ", re.MULTILINE)
+"""A line of the log itself; the diffs in it begin otherwise."""
 _TESTS_TIMED_OUT = "Test timed out after"
 _ERROR = re.compile(
     # swebench 4.1 logs an error while formatting it, repeatedly; the first one shows as "<exception"
@@ -65,10 +67,13 @@ def read_judgement(
     # The script continues after a failing command, so only the end of its shell or container cuts it short. If the
     # harness itself stopped a container that was still running, the log has the diff that it took afterwards.
     log = _text(folder / "run_instance.log")
-    if _TESTS_BEGAN in log and (_AFTER_TESTS in log or ended_from_within()):
+    crashed = not report.is_file() and _GRADING.search(log) is not None
+    if not crashed and _TESTS_BEGAN in log and (_AFTER_TESTS in log or ended_from_within()):
         return Judgement(Verdict.UNRESOLVED, seconds, detail="the tests ended their own container")
     told = [line.partition(" - ERROR - ")[2] for line in log.splitlines() if " - ERROR - " in line]
     why = told[-1][:300] if told else "the tests did not finish"
+    if crashed:
+        why = f"it failed while grading ({why})"
     raise EvaluationError(
         f"the official harness gave no verdict: {why} (see {folder.name}/run_instance.log). "
         "Run the same command again."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from evaluation.instances import Instance, InstanceError, checked, load_instance
@@ -125,9 +126,25 @@ def _checked(row: Row, wanted: Mapping[str, ListedInstance]) -> Instance:
     if row.values is None or row.fault:
         raise InstanceError(f"{row.place}: {row.fault}")
     try:
-        return checked(row.values, wanted[str(row.instance_id)])
+        instance = checked(row.values, wanted[str(row.instance_id)])
     except InstanceError as error:
         raise InstanceError(f"{row.place}: {error}") from error
+    for column, known in _known_to_the_harness().items() if not instance.is_older else ():
+        value = getattr(instance, column)
+        if value not in known:
+            raise InstanceError(
+                f"{row.place}: {instance.instance_id}: the installed official harness knows no {column} {value!r}"
+            )
+    return instance
+
+
+@cache
+def _known_to_the_harness() -> Mapping[str, Collection[str]]:
+    """The values of columns by which the harness chooses its own code; it would fail only after the tests."""
+    from swebench.harness.constants import EvalType  # noqa: PLC0415 - slow to import
+    from swebench.harness.log_parsers import PARSER_REGISTRY  # noqa: PLC0415
+
+    return {"log_parser": PARSER_REGISTRY, "eval_type": [kind.value for kind in EvalType]}
 
 
 def _all_of(faults: Collection[str]) -> str:

@@ -77,10 +77,14 @@ class TestJudge:
         self, client: docker.DockerClient, instance: Instance, prepared: PreparedImage, tmp_path: Path
     ) -> object:
         def call(
-            patch: str, image: str = prepared.evaluation, timeout: float = 300, run: str = "test-evaluation"
+            patch: str,
+            image: str = prepared.evaluation,
+            timeout: float = 300,
+            run: str = "test-evaluation",
+            **row: str,
         ) -> Judgement:
             return judge(
-                instance,
+                instance.model_copy(update=row),
                 patch,
                 client=client,
                 image=image,
@@ -143,6 +147,25 @@ class TestJudge:
     def test_a_missing_image_gives_no_verdict(self, verdict_on, instance) -> None:
         with pytest.raises(EvaluationError, match="no verdict"):
             verdict_on(instance.patch, "clawbench-evaluation:there-is-no-such-image")
+
+    @pytest.mark.parametrize(
+        ("parser", "why"),
+        [
+            ("parse_log_of_a_later_version", "parse_log_of_a_later_version"),
+            ("parse_log_django", "index out of range"),
+        ],
+    )
+    def test_a_harness_that_fails_while_grading_gives_no_verdict(
+        self, verdict_on, instance, parser: str, why: str
+    ) -> None:
+        """The tests ran, so it would look as if the patch had failed them."""
+        odd = (
+            "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n+++ b/conftest.py\n"
+            '@@ -0,0 +1,3 @@\n+import os\n+with open(f"/proc/{os.getppid()}/fd/1", "w") as past_capture:\n'
+            '+    past_capture.write("\\nERROR:\\n")\n'
+        )
+        with pytest.raises(EvaluationError, match=f"failed while grading .*{why}"):
+            verdict_on(instance.patch + odd, log_parser=parser)
 
     def test_tests_that_end_their_own_container_have_not_passed(self, verdict_on) -> None:
         """Else a patch could turn its failure into an infrastructure error, which does not count."""

@@ -23,6 +23,15 @@ __all__ = ["rows"]
 
 
 class TestFaults:
+    @pytest.mark.parametrize("column", ["log_parser", "eval_type"])
+    def test_what_the_installed_harness_does_not_know_is_refused(self, column: str, tmp_path: Path) -> None:
+        """It would fail only while grading, after the claw was paid for."""
+        row = made_up(by_id()[IDS[0]], **{column: "of_a_later_version"})
+        with pytest.raises(
+            InstanceError, match=f"the installed official harness knows no {column} 'of_a_later_version'"
+        ):
+            take(as_json_lines([row], tmp_path), tmp_path / "into", (IDS[0],))
+
     def test_all_faults_are_reported_at_once(self, rows: list[dict[str, Any]], tmp_path: Path) -> None:
         by = {str(row["instance_id"]): row for row in rows}
         wrong = [
