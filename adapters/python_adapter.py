@@ -28,9 +28,11 @@ from adapters.runtimes import (
     packages_of,
 )
 
-# Prints the container's environment if the modules can be imported.
+# Prints the container's environment if the modules can be imported. What an import prints goes to standard error.
 _CHECK = """
 import json, os, sys
+answer = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 version = "{}.{}".format(*sys.version_info)
 sys.path.insert(0, sys.argv[1].format(version))
 try:
@@ -38,7 +40,7 @@ try:
         __import__(name)
 except Exception as error:
     sys.exit("Python " + version + ": " + str(error))
-print(json.dumps(dict(os.environ)))
+print(json.dumps(dict(os.environ)), file=answer, flush=True)
 """
 
 

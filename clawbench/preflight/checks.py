@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from docker.errors import DockerException
-
 from clawbench.preflight import claw_checks, engine_checks, instance_checks, machine_checks, model_checks
 from clawbench.preflight.engine_checks import Engine
 from clawbench.preflight.findings import Finding, fault, warning
 from clawbench.preflight.planned_run import PlannedRun
-from common.errors import ClawbenchError
+from common.errors import known_error
 
 
 def whole(run: PlannedRun) -> Iterator[Finding]:
@@ -69,5 +67,8 @@ def _guarded(check: str, made: Callable[[], Iterable[Finding]]) -> Iterator[Find
     """A check's findings; if the check itself breaks, that is one too."""
     try:
         yield from made()
-    except (ClawbenchError, DockerException, OSError) as error:
+    except Exception as error:
+        known = known_error(error)
+        if known is None and not isinstance(error, OSError):
+            raise  # a bug in the suite
         yield fault(check, f"the check failed: {error}", "fix that first")

@@ -202,6 +202,8 @@ def test_the_package_calculates_the_same(
         return
     rest, read, write, output = counts
     hour = min(hour, write)
+    if any(rates.cache_write_1h is None for period in table.periods for rates in period.tiers):
+        hour = 0  # the package prices these writes like short ones, which is too low
     ours = table.price(tokens(rest, read, write, output, cache_write_1h=hour), when)
     usage = genai_prices.Usage(
         input_tokens=rest + read + write,

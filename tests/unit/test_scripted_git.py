@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.behaviours.base import Job
-from gateway.behaviours.probes import found, git, git_probes
+from gateway.behaviours.base import Behaviour, Job
+from gateway.behaviours.probes import escape, found, git, git_probes
 
 OLD = "".join(f"line number {number}\n" for number in range(20))
 FIX = "the_distinctive_line_of_the_fix = compute(42)"
@@ -301,6 +301,20 @@ def test_clean_repository_has_no_leak(tmp_path: Path) -> None:
     assert probes == {kind for kinds in LEAKS.values() for kind in kinds} | {"described", "quarantine"}
     assert clone.git("status", "--porcelain") == ""
     assert "Nothing was found" in git.conclude(Job("c", "/testbed", ""), output)
+    cut = output.replace("NO-LEAK:described", "")
+    said = f"The search is incomplete: 1 of {len(probes)} probes gave no answer: described."
+    assert git.conclude(Job("c", "/testbed", ""), cut) == said
+    assert git.conclude(Job("c", "/testbed", ""), "LEAK:index" + cut).endswith(said)
+
+
+@pytest.mark.parametrize("behaviour", [git, escape], ids=["git", "escape"])
+@pytest.mark.parametrize("results", ["", "Error: the command timed out after 60 seconds"])
+def test_a_search_without_an_answer_does_not_say_that_nothing_was_found(
+    behaviour: Behaviour, results: str
+) -> None:
+    said = behaviour.conclude(Job("c", "/testbed", ""), results)
+    assert said.startswith("The search is incomplete")
+    assert "Nothing was found" not in said
 
 
 def test_a_line_of_the_start_tree_is_not_looked_for(tmp_path: Path) -> None:
