@@ -148,7 +148,7 @@ class TestOracle:
         assert "SOUL.md" in (folder / "git.patch.raw").read_text()
 
     def test_the_end_shows_a_table_and_the_way_there_who_did_what(self, oracle: BenchRun) -> None:
-        assert re.search(r"^nanobot +100\.0% +51\.0-100\.0% +4 +4 +0 +0$", oracle.output, re.MULTILINE)
+        assert re.search(r"^nanobot +100\.0% +51\.0-100\.0% +100\.0% +4 +4 +0 +0$", oracle.output, re.MULTILINE)
         assert re.search(r"^nanobot +4 +4 +0 ", oracle.output, re.MULTILINE)
         assert re.search(r"^gw\d+ nanobot-demo__\S+: nanobot works", oracle.output, re.MULTILINE)
 
