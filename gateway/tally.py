@@ -65,7 +65,8 @@ class Tally:
             self._upstream_seconds += exchange.upstream_seconds or 0.0
             self._tokens = plus(self._tokens, exchange.tokens or UNKNOWN)
             self._cost = plus(self._cost, exchange.cost or Cost(unpriced=1))
-            self._unknown_usage += exchange.tokens is None
+            told = exchange.tokens or UNKNOWN
+            self._unknown_usage += told.input is None or told.output is None
             if exchange.finish_reason:
                 self._stop_reasons[exchange.finish_reason] += 1
 

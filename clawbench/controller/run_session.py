@@ -236,9 +236,13 @@ class RunSession:
         """Lines that say what the run has cost, and how to resume it at its spend limit."""
         if self._gateway_folder is None or not self.settings.has_price:
             return []
+        behind = self.settings.served.behind if self.settings.served is not None else None
+        amount = f"${spent(self.run):.4f}"
+        if behind is not None and behind.get("prices") is None:
+            amount = f"unknown, as no price is known for {self.settings.model}"
         lines = [
-            f"spent under this run id: ${spent(self.run):.4f}, including all attempts, and an estimate for each reply "
-            "without usage"
+            f"spent under this run id: {amount}, including all attempts, and the most that each reply of unknown cost "
+            "may have cost"
         ]
         if self._is_at_spend_limit():
             lines.append(

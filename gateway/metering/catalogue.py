@@ -74,11 +74,14 @@ def _period(condition: types.ConditionalPrice) -> Period | None:
 
 
 def _rates(prices: list[Decimal | types.TieredPrices | None], start: int) -> Rates:
-    """The rates of one tier. A class without a price of its own has that of the class that contains it."""
+    """The rates of one tier. A class without a price of its own has that of the class that contains it.
+
+    Cache writes for an hour are an exception: they are dearer wherever writes have a price of their own.
+    """
     given, read, write, hour, output = (_at(price, start) for price in prices)
     read = given if read is None else read
     write = given if write is None else write
-    hour = write if hour is None else hour
+    hour = write if hour is None and write == given else hour
     return Rates(above=start, input=given, cache_read=read, cache_write=write, cache_write_1h=hour, output=output)
 
 

@@ -18,6 +18,8 @@ JsonObject = dict[str, Any]
 _LIMIT_WORDS = ("rate_limit", "rate limit", "overloaded", "too_many_requests", "quota")
 """In an error's `type` or `code`: Anthropic's rate_limit_error and overloaded_error, OpenAI's rate_limit_exceeded
 and insufficient_quota, Moonshot's engine_overloaded_error."""
+_PROVIDER_TOOLS = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call")
+"""Tools of OpenAI's responses that have a fee of their own."""
 _LIMIT_STATUSES = ("429", "529")
 """OpenRouter's `code` is the HTTP status that the error would have had; 529 is Anthropic's for an overload."""
 
@@ -32,6 +34,10 @@ class Follower(ABC):
         self.stop_reason: str | None = None
         self.said = False
         """Whether there was text or a tool call; reasoning alone is neither."""
+        self.thought = False
+        """Whether there was reasoning."""
+        self.searched = False
+        """Whether a tool with a fee of its own ran at the provider."""
         self.ended = False
         """Whether the reply's own end marker was seen."""
         self.failure: tuple[Ending, str] | None = None
@@ -56,19 +62,21 @@ class Follower(ABC):
         0 tokens is not believed if something was said.
         """
         counts = usage_of(self.api, self._usage)
-        if not (self.ended or self.stop_reason) or (counts.output == 0 and self.said):
+        if not (self.ended or self.stop_reason) or (counts.output == 0 and (self.said or self.thought)):
             counts = counts.model_copy(update={"output": None, "reasoning": None})
         return None if counts == UNKNOWN else counts
 
     @property
     def cost(self) -> Decimal | None:
-        """The cost as reported."""
-        return told_cost(self._usage)
+        """The cost as reported. A cost of 0 without counts is a field that was not filled in."""
+        cost = told_cost(self._usage)
+        return cost if cost or self.tokens is not None else None
 
     @property
     def surcharges(self) -> tuple[str, ...]:
         """What the reply cost beside the list price of its tokens."""
-        return surcharges(self._usage, self._tier)
+        found = surcharges(self._usage, self._tier)
+        return (*found, "tools at the provider") if self.searched else found
 
     def fail(self, error: object) -> None:
         """Note an error object, or what the provider sent in its place."""
@@ -130,6 +138,7 @@ class ChatFollower(Follower):
             self.fail(choice["error"])
         self.said = self.said or any(_says(message.get(key)) for key in ("content", "refusal"))
         self.said = self.said or any(message.get(key) for key in ("tool_calls", "function_call", "audio"))
+        self.thought = self.thought or any(message.get(key) for key in ("reasoning_content", "reasoning"))
         index = choice.get("index")
         number = index if isinstance(index, int) else 0
         reason = _word(choice.get("finish_reason"))
@@ -190,6 +199,7 @@ class MessagesFollower(Follower):
         # tool_use, server_tool_use, mcp_tool_use; a thinking block has no `text`
         called = str(block.get("type")).endswith("tool_use")
         self.said = self.said or called or _says(block.get("text"))
+        self.thought = self.thought or _says(block.get("thinking"))
 
 
 class ResponsesFollower(Follower):
@@ -234,11 +244,14 @@ class ResponsesFollower(Follower):
             case "message":
                 parts = list(_objects(item.get("content")))
                 self.said = self.said or any(_says(part.get(key)) for part in parts for key in ("text", "refusal"))
-            case "reasoning" | "compaction" | None:
+            case "reasoning":
+                self.thought = True
+            case "compaction" | None:
                 pass
-            case _:
+            case kind:
                 # a call of any kind of tool
                 self.said = True
+                self.searched = self.searched or kind in _PROVIDER_TOOLS
 
 
 FOLLOWERS: Mapping[Api, type[Follower]] = {

@@ -246,6 +246,11 @@ ZEROS = {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0, "t
 
 def test_zeros_are_not_believed_where_something_was_said() -> None:
     assert metered("chat", TEXT, ZEROS).usage is None
+    thought = {"choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}, "finish_reason": "stop"}]}
+    thinking_alone = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 0}}
+    assert getattr(metered("chat", thought, thinking_alone).usage, "output", 0) is None
+    free = {"choices": [], "usage": ZEROS["usage"] | {"cost": 0}}
+    assert metered("chat", TEXT, free).told_cost is None
     prompt_alone = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 0}}
     unknown = TokenCounts(input=20, cache_read=None, cache_write=None, output=None)
     assert metered("chat", TEXT, prompt_alone).usage == unknown
@@ -285,5 +290,7 @@ def test_a_surcharge_is_read_from_each_format() -> None:
     assert reader.finish(complete=True).surcharges == ("service tier priority",)
     fast = anthropic_stream({"input_tokens": 20}, {"output_tokens": 3, "speed": "fast"})
     assert metered("messages", *fast).surcharges == ("speed fast",)
+    searched = {"type": "response.completed", "response": {"output": [{"type": "web_search_call"}], "usage": {}}}
+    assert metered("responses", searched).surcharges == ("tools at the provider",)
     response = {"type": "response.completed", "response": {"service_tier": "flex", "output": [], "usage": {}}}
     assert metered("responses", response).surcharges == ("service tier flex",)
