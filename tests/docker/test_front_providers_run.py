@@ -132,6 +132,21 @@ def test_a_case_at_its_own_spend_limit_is_judged_and_not_run_again(tmp_path: Pat
     assert len(server.received) == asked
 
 
+def test_an_account_without_money_ends_one_case_and_no_other_begins(tmp_path: Path, server: DialectServer) -> None:
+    """As DashScope reports it: with status 400, as if the request were wrong."""
+    variables, run_id = declare(tmp_path, server) | home_that_knows_no_durations(tmp_path), fresh_id("account")
+    error = {"code": "Arrearage", "message": "Access denied, please make sure your account is in good standing."}
+    body = json.dumps({"error": error}).encode()
+    server.always = lambda _: (400, {"Content-Type": "application/json"}, [body])
+    run = run_bench(tmp_path, run_id, *BOTH, **variables)
+    assert run.outcomes() == {FIRST: "infrastructure"}, run.output
+    assert "Arrearage" in run.cases()[FIRST]["detail"]
+    assert "not begun: the provider refuses the key or the account (HTTP 400:" in run.output
+    server.reset(brain(FIRST), brain(SECOND))
+    again = run_bench(tmp_path, run_id, *BOTH, **variables)
+    assert again.outcomes() == {FIRST: "resolved", SECOND: "resolved"}, again.output
+
+
 EXTRA = """
 import os
 from pathlib import Path
