@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from clawbench import ROOT
 from common.errors import ClawbenchError, NotBegunError, known_error
 from evaluation.outcomes import Ending, Outcome
 
 if TYPE_CHECKING:
+    from adapters.base import Adapter
     from clawbench.run.case import Case
     from clawbench.run.worker_context import WorkerContext  # noqa: F401 - in a quoted type below
     from records.models import CaseRecord
@@ -107,7 +110,7 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
         report.longrepr = str(known)
         return
     outcome = Outcome(known.outcome) if known is not None and known.outcome else Outcome.INFRASTRUCTURE
-    why = str(known) if known is not None else f"a bug in the suite itself: {error!r}"
+    why = str(known) if known is not None else f"{whose_bug(case.adapter, call.excinfo)}: {error!r}"
     if known is not None:
         report.longrepr = f"{outcome}: {why}\nartifacts: {shown(case.folder.path)}"
     if call.when != "teardown":
@@ -116,6 +119,21 @@ def amend(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRep
         # on a full disk or beside damaged records the outcome can't be saved; pytest reports the case anyway
         with suppress(OSError, ClawbenchError):
             case.broke((why.splitlines() or [""])[0][:500], outcome)
+
+
+def whose_bug(adapter: Adapter, raised: pytest.ExceptionInfo[BaseException] | None) -> str:
+    """Whose code raised an unexpected exception: the adapter's, with file and line, or the suite's."""
+    try:
+        of_adapter = Path(inspect.getfile(type(adapter))).resolve()
+    except (OSError, TypeError):
+        return "a bug in the suite itself"
+    for entry in reversed(raised.traceback if raised is not None else ()):
+        path = Path(entry.path).resolve()
+        if path == of_adapter or (path.parent == of_adapter.parent and path.parent.parent.name == "adapters"):
+            return f"the adapter of {adapter.name} failed at {shown(path)}, line {entry.lineno + 1}"
+        if ROOT in path.parents and ".venv" not in path.parts:
+            break  # the suite's code, called by the adapter
+    return "a bug in the suite itself"
 
 
 def amend_crash(case: Case, report: pytest.TestReport, *, is_reported: bool) -> None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,7 @@ from adapters.base import Adapter, BadOptionError, apis_of, has_own_config
 from adapters.nanobot.nanobot_adapter import NanobotAdapter
 from adapters.registry import BadAdapterError
 from clawbench.pytest_plugin import hooks
+from clawbench.pytest_plugin.reporting import whose_bug
 from clawbench.pytest_plugin.selection import know_claws
 
 PAGE = (ROOT / "docs" / "adding-a-claw.md").read_text()
@@ -247,6 +249,23 @@ def toy() -> Iterator[Any]:
     exec(block("python"), scope)  # noqa: S102 - our own page
     yield scope["ToyClaw"]()
     registry.know_outside([])
+
+
+def test_an_exception_of_an_adapter_is_told_as_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The author of a claw looks for it in the adapter then, and not in the suite."""
+    broken = "\n    def send_task(self, shell, task):\n        return shell.no_such_thing\n"
+    (tmp_path / "broken_claw.py").write_text(f"{block('python')}\n\nclass Broken(ToyClaw):{broken}")
+    monkeypatch.syspath_prepend(tmp_path)
+    adapter = import_module("broken_claw").Broken()
+    with pytest.raises(AttributeError) as raised:
+        adapter.send_task(object(), None)
+    line = len((tmp_path / "broken_claw.py").read_text().splitlines())
+    assert whose_bug(adapter, raised) == (
+        f"the adapter of toyclaw failed at {tmp_path / 'broken_claw.py'}, line {line}"
+    )
+    with pytest.raises(TypeError) as of_suite:
+        misfits()  # type: ignore[call-arg]
+    assert whose_bug(adapter, of_suite) == "a bug in the suite itself"
 
 
 def test_the_registry_knows_it_until_it_is_told_of_others(toy: Any) -> None:
