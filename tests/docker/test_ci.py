@@ -16,6 +16,7 @@ import yaml
 from support.bench_run import ROOT
 from support.user_commands import run
 
+from clawbench.pytest_plugin import NOT_READY
 from clawbench.pytest_plugin.conclusion import BELOW, OPEN
 from clawbench.run.model_choice import providers_file
 from gateway.providers import load_providers, provider_of
@@ -180,6 +181,7 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path) -> None:
 
 def test_its_exit_statuses_are_the_codes() -> None:
     rows = dict(re.findall(r"^\| ([\d, ]+) \| (.+) \|$", PAGE.read_text(), re.MULTILINE))
-    assert list(rows) == ["0", str(BELOW), str(OPEN), "1", "2, 3, 4, 5"]
+    assert list(rows) == ["0", str(BELOW), str(OPEN), "1", str(NOT_READY), "2, 3, 4, 5"]
     assert "below" in rows[str(BELOW)]
     assert "undecided" in rows[str(OPEN)]
+    assert "the engine" in rows[str(NOT_READY)]
