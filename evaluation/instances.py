@@ -65,6 +65,8 @@ class Instance(BaseModel):
         try:
             return json.loads(value)
         except json.JSONDecodeError as error:
+            if value.startswith("['"):
+                raise ValueError("a list as Python prints it: write it as JSON, with double quotes") from error
             raise ValueError(f"bad JSON: {error}") from error
 
     @field_validator("version", mode="before")

@@ -187,7 +187,14 @@ def _as_row(place: str, value: object) -> Row:
 
 
 def _json_array(path: Path) -> Iterator[Row]:
-    values = json.loads(path.read_text(encoding="utf-8-sig"))
+    try:
+        values = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            raise ValueError(
+                "it holds more than one JSON value: a file of JSON lines must end in .jsonl"
+            ) from error
+        raise
     if not isinstance(values, list):
         raise ValueError("a .json file of rows must hold one array of them")
     for number, value in enumerate(values, 1):

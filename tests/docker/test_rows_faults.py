@@ -90,6 +90,26 @@ class TestFaults:
         with pytest.raises(InstanceError, match="two versions"):
             take(path, tmp_path / "into", ids)
 
+    def test_json_lines_under_another_name_are_recognised(
+        self, rows: list[dict[str, Any]], tmp_path: Path
+    ) -> None:
+        path = as_json_lines(rows, tmp_path).rename(tmp_path / "rows.json")
+        with pytest.raises(InstanceError, match=r"a file of JSON lines must end in \.jsonl"):
+            take(path, tmp_path / "into")
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"FAIL_TO_PASS": "['a', 'b']"}, "a list as Python prints it"),
+        ],
+    )
+    def test_what_other_tools_write_is_refused_with_the_reason(
+        self, changes: dict[str, Any], said: str, tmp_path: Path
+    ) -> None:
+        row = made_up(by_id()[IDS[0]], **changes)
+        with pytest.raises(InstanceError, match=said):
+            take(as_json_lines([row], tmp_path), tmp_path / "into", (IDS[0],))
+
     @pytest.mark.parametrize("text", ["", "{}", '[{"instance_id": "a"', "[1 2"])
     def test_a_file_without_an_array_is_refused(self, text: str, tmp_path: Path) -> None:
         path = tmp_path / "rows.json"
