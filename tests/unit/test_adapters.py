@@ -5,13 +5,16 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from adapters import registry, runtimes
-from adapters.base import BadOptionError, NotInstalledError
+from adapters.base import BadOptionError, CommandResult, NotInstalledError, Shell, Task
+from adapters.python_adapter import PythonAdapter
 
 ROOT = Path(__file__).parents[2]
 VARIABLES = (
@@ -150,6 +153,30 @@ def test_a_standalone_python_is_mounted_and_decides_which_runtime_fits(
     sources = [mount.source for mount in registry.adapter(claw.name).container_arguments().mounts]
     assert sources == [(empty_home / claw.name).resolve(), tree.resolve()]
     assert runtimes.container_python().command.endswith("/bin/python3.12")
+
+
+class LocalShell:
+    """Runs an adapter's command with this Python."""
+
+    def run(self, command: Sequence[str], timeout: float) -> CommandResult:  # noqa: ARG002
+        done = subprocess.run([sys.executable, *command[1:]], capture_output=True, check=False)
+        return CommandResult(done.returncode, done.stdout, done.stderr, 0.0)
+
+
+def test_what_an_import_prints_is_not_taken_for_the_environment(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = PYTHON_CLAWS[0].make(empty_home / "packages", "0.3.5")
+    loud = "import os, atexit\nprint('a banner')\nos.write(1, b'raw')\natexit.register(print, 'goodbye')\n"
+    (folder / "loud.py").write_text(loud)
+    monkeypatch.setenv("NANOBOT_ENV_PATH", str(folder))
+    monkeypatch.setenv("OF_THE_IMAGE", "ä")
+    claw = registry.adapter("nanobot")
+    assert isinstance(claw, PythonAdapter)
+    monkeypatch.setattr(type(claw), "import_path", lambda _self: str(folder))
+    monkeypatch.setattr(type(claw), "modules_for", lambda _self, _task: ("loud",))
+    variables = claw.check(cast("Shell", LocalShell()), cast("Task", None))
+    assert variables["OF_THE_IMAGE"] == "ä"
 
 
 def test_the_newest_python_of_uv_is_the_default_and_an_empty_variable_means_the_images(
