@@ -24,7 +24,7 @@ FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 """Seconds before the first retry if the provider names no time; they double with each retry up to the longest."""
 LONGEST_RETRY_AFTER = 300.0
-"""Seconds that a claw's request waits at most. A provider that asks for more refuses the account, not the request."""
+"""Seconds that a claw's request waits at most. A rate limit that asks for more is a refusal of the account."""
 JITTER = 0.25
 """The largest random part of a delay, so that cases that were refused together do not retry together."""
 _TRANSIENT = frozenset(
@@ -230,7 +230,8 @@ def retry_delay(headers: Mapping[str, str], tries: int, now: Callable[[], float]
     """
     asked = asked_delay(headers, now)
     is_named = asked is not None and asked >= FIRST_DELAY
-    delay = asked if asked is not None and is_named else min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
+    backoff = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
+    delay = min(asked, LONGEST_RETRY_AFTER) if asked is not None and is_named else backoff
     return delay * (1 + JITTER * random.random())  # noqa: S311 - chance, no secret
 
 

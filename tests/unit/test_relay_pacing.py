@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gateway.pacing import (
     JITTER,
     LONGEST_DELAY,
+    LONGEST_RETRY_AFTER,
     MINUTE,
     Pacer,
     asked_delay,
@@ -232,5 +233,7 @@ def test_delays_double_up_to_a_bound_with_jitter(tries: int) -> None:
     least = min(2.0 ** (tries - 1), LONGEST_DELAY)
     assert least <= retry_delay({}, tries) <= least * (1 + JITTER)
     assert 8 <= retry_delay({"retry-after": "8"}, tries) <= 8 * (1 + JITTER)
+    longest = retry_delay({"retry-after": "99999"}, tries)
+    assert LONGEST_RETRY_AFTER <= longest <= LONGEST_RETRY_AFTER * (1 + JITTER)
     for soon in ({"retry-after": "0"}, {"retry-after": "-4"}, {"retry-after-ms": "10"}):
         assert retry_delay(soon, tries) >= least
