@@ -53,8 +53,11 @@ def usage_of(api: Api, usage: Mapping[str, Any]) -> TokenCounts:
         if api == "messages":
             usage = _with_iterations(usage)
             reasoning = _object(usage.get("output_tokens_details")).get("thinking_tokens")
-            output = _output(_count(usage.get("output_tokens")), reasoning)
-            return TokenCounts(**(_believed(_messages_prompt(usage)) | output))
+            tokens, written = _believed(_messages_prompt(usage)), _count(usage.get("output_tokens"))
+            parts = [tokens[name] for name in ("input", "cache_read", "cache_write")]
+            prompt = None if parts[0] is None else sum(part or 0 for part in parts)
+            more = _beyond_parts(prompt, written, _count(usage.get("total_tokens")))
+            return TokenCounts(**(tokens | _output(written, reasoning, unnamed=more)))
         # OpenAI's two formats differ only in names
         asked, answered = ("prompt", "completion") if api == "chat" else ("input", "output")
         prompt, written = _count(usage.get(f"{asked}_tokens")), _count(usage.get(f"{answered}_tokens"))
@@ -81,9 +84,8 @@ def surcharges(usage: Mapping[str, Any], tier: object) -> tuple[str, ...]:
         found.append(f"speed {speed}")
     if isinstance(region, str) and region not in ("", "global", "not_available"):
         found.append(f"region {region}")
-    for name, count in _object(usage.get("server_tool_use")).items():
-        if isinstance(count, int) and count > 0:
-            found.append(f"{count} {name}")
+    uses = {**_object(usage.get("server_tool_use")), "num_search_queries": usage.get("num_search_queries")}
+    found += [f"{count} {name}" for name, count in uses.items() if isinstance(count, int) and count > 0]
     return tuple(dict.fromkeys(found))
 
 
@@ -164,6 +166,9 @@ def _with_iterations(usage: Mapping[str, Any]) -> Mapping[str, Any]:
     iterations = [one for one in usage.get("iterations") or () if isinstance(one, Mapping)]
     if not iterations:
         return usage
+    kinds = {row.get("type") for row in iterations}
+    if "message" not in kinds or not kinds <= {"message", "compaction"}:
+        raise _ContradictionError  # the work of another model, or without the reply itself
 
     def total(name: str, rows: Sequence[Mapping[str, Any]]) -> int | None:
         counts = [_count(row.get(name)) for row in rows]

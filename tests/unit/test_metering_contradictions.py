@@ -83,6 +83,12 @@ def test_what_only_the_total_shows_is_output(asked: str, answered: str) -> None:
     )
 
 
+def test_what_only_the_total_shows_is_output_in_messages_too() -> None:
+    """There the cache is beside the input, and part of the prompt."""
+    usage: Usage = {"input_tokens": 20, "cache_read_input_tokens": 80, "output_tokens": 198, "total_tokens": 30298}
+    assert usage_of("messages", usage) == TokenCounts(input=20, cache_read=80, cache_write=None, output=30198)
+
+
 def test_a_total_that_is_larger_by_the_cache_is_unclear() -> None:
     usage: Usage = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 718, "cached_tokens": 10}
     assert usage_of("chat", usage).output == 698
@@ -106,6 +112,10 @@ def test_compaction_is_charged_beside_the_top_level_counts() -> None:
         ],
     }
     assert usage_of("messages", usage) == TokenCounts(input=203000, cache_read=7, cache_write=None, output=4500)
+    # the work of another model has another price, and without the reply's own counts something is missing
+    other = {"type": "advisor_message", "input_tokens": 5000, "output_tokens": 900}
+    assert usage_of("messages", usage | {"iterations": [*usage["iterations"], other]}) == UNKNOWN
+    assert usage_of("messages", usage | {"iterations": usage["iterations"][:1]}) == UNKNOWN
     del usage["iterations"][0]["output_tokens"]
     assert usage_of("messages", usage) == UNKNOWN
 
@@ -117,6 +127,7 @@ def test_compaction_is_charged_beside_the_top_level_counts() -> None:
         ({}, None, ()),
         ({"service_tier": "priority"}, None, ("service tier priority",)),
         ({}, "flex", ("service tier flex",)),
+        ({"num_search_queries": 3}, None, ("3 num_search_queries",)),
         ({"speed": "fast", "inference_geo": "us"}, None, ("speed fast", "region us")),
         (
             {"server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0}},
