@@ -136,7 +136,8 @@ class CaseFolder:
     def disarm_session(self) -> None:
         """Add `.saved` to the names of session files that Python or pytest on this machine would run.
 
-        The agent wrote them. A `conftest.py` runs as soon as pytest looks for tests in its folder.
+        The agent wrote them. A `conftest.py` runs as soon as pytest looks for tests in its folder. A second call
+        changes nothing.
         """
         found = [path for path in (self.path / SESSION).rglob("*") if _LOADABLE.fullmatch(path.name)]
         for path in sorted(found, reverse=True):  # what is in a folder before the folder

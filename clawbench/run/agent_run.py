@@ -201,16 +201,19 @@ class FreshContainer:
         if run is None:
             raise RuntimeError("the claw has not been run")
         session = case.folder.path / SESSION
-        with case.phase("export", "exporting the patch"):
-            run.adapter.backup_session(self._shell, session)
-            exported = export(
-                self._workspace.container,
-                self._start,
-                agent_files=run.adapter.agent_files,
-                save_agent_files_to=session / "agent_files",
-            )
-            run.adapter.delete_agent(self._shell)
-        patch = self._keep(run, exported, session)
+        try:
+            with case.phase("export", "exporting the patch"):
+                run.adapter.backup_session(self._shell, session)
+                exported = export(
+                    self._workspace.container,
+                    self._start,
+                    agent_files=run.adapter.agent_files,
+                    save_agent_files_to=session / "agent_files",
+                )
+                run.adapter.delete_agent(self._shell)
+            patch = self._keep(run, exported, session)
+        finally:
+            case.folder.disarm_session()  # whatever was raised: what the agent wrote must not be loaded
         self._let_next_begin()
         if run.ending is Ending.INFRASTRUCTURE:
             is_refused = run.counts is not None and run.counts.last_ending == "unauthorized"
@@ -245,7 +248,7 @@ class FreshContainer:
             final_tree=exported.final_tree,
             seconds={name: round(spent, 3) for name, spent in case.seconds.items()},
         )
-        case.folder.disarm_session()
+        case.folder.disarm_session()  # before the export counts: a resumed case does not come here again
         case.folder.keep_export(record, patch, exported.raw, [asdict(item) for item in exported.dropped])
         case.note("exported", ending=run.ending, patch_bytes=len(patch.encode()))
         return patch

@@ -46,13 +46,11 @@ def mark(tmp_path: Path) -> Path:
 
 def test_nothing_in_a_session_is_loaded(artifacts: Path, mark: Path, tmp_path: Path) -> None:
     run = made_up_run(RunDirectory(artifacts / "r"))
-    files = {f"session/{name}": text.format(mark=str(mark)) for name, text in HOSTILE.items()}
-    (artifacts / "r" / "nanobot" / "demo__x-1" / "session" / "deep" / "er").mkdir(parents=True)
     case = made_up_case(run, CaseId("nanobot", "demo__x-1"))
     session = case.path / "session"
-    for name, text in files.items():
-        (case.path / name).parent.mkdir(parents=True, exist_ok=True)
-        (case.path / name).write_text(text)
+    for name, text in HOSTILE.items():
+        (session / name).parent.mkdir(parents=True, exist_ok=True)
+        (session / name).write_text(text.format(mark=str(mark)))
     # as an older version left it: the guard alone keeps pytest out, unless a command names the session itself
     for words in (["--ignore=tests", "."], [str(artifacts)], ["tests_bench", str(run.path)]):
         assert_nothing_runs(words, ROOT, mark)
