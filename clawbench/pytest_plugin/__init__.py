@@ -130,8 +130,8 @@ def _means_the_benchmark(config: pytest.Config) -> bool:
 def _ending_the_command(config: pytest.Config) -> Iterator[None]:
     """End the command with an error's message, if it is one of the suite's own.
 
-    What the user asked for wrongly is a usage error. What is wrong with the engine, a disk, the provider or an account
-    has an exit status of its own.
+    A wrong request is a usage error. If the engine, a disk, the provider or the account is not ready, the exit status
+    is `NOT_READY`.
     """
     try:
         yield
@@ -141,7 +141,7 @@ def _ending_the_command(config: pytest.Config) -> Iterator[None]:
         known = known_error(error) or (error if isinstance(error, OSError) else None)
         if known is None:
             raise
-        if isinstance(known, OSError | NotReadyError):
+        if isinstance(known, NotReadyError):
             _writer(config)(f"ERROR: {known}")
             pytest.exit("nothing was run", NOT_READY)
         raise pytest.UsageError(str(known)) from error
