@@ -101,7 +101,7 @@ def _calibration(columns: Sequence[Contender]) -> tuple[Calibration, list[str]]:
     from reports.lite_selection import Calibration, SelectionError
 
     listed = by_id()
-    every = {name: one.results for one in columns for name in [one.name]}
+    every = {one.name: one.results for one in columns}
     names = sorted(set().union(*every.values()) & listed.keys())
     whole = [
         name for name in names if all(any(x is not None for x in rows.get(name, ())) for rows in every.values())

@@ -118,7 +118,7 @@ def status(
 
     directory = _found(run, artifacts)
     if cases:
-        _print_cases(directory)
+        _print_cases(directory, as_json=as_json)
         return
     reader = StatusReader(directory)
     found = reader.look()
@@ -130,12 +130,15 @@ def status(
         console.print(view(found))
 
 
-def _print_cases(run: RunDirectory) -> None:
-    """One line for each planned case, in a form that grep and cut can read."""
-    for case in run.plan.cases():
-        record = run.case(case).metadata()
-        detail = " ".join(record.detail.split()) if record is not None else ""
-        typer.echo(f"{case}\t{record.outcome if record is not None else '-'}\t{detail}".rstrip())
+def _print_cases(run: RunDirectory, *, as_json: bool) -> None:
+    """One line for each planned case, in a form that grep and cut can read; or one JSON document."""
+    records = {str(case): run.case(case).metadata() for case in run.plan.cases()}
+    if as_json:
+        _print_json({name: record.facts() if record is not None else None for name, record in records.items()})
+        return
+    for name, record in records.items():
+        told = ("-", "") if record is None else (record.outcome, " ".join(record.detail.split()))
+        typer.echo("\t".join((name, *told)).rstrip())
 
 
 def _watch(reader: StatusReader, found: RunStatus) -> RunStatus:

@@ -26,10 +26,6 @@ class Published:
     """A share; in the second version, the mean of its runs."""
     instances: int
     runs: int
-    dollars: float | None
-    """Of one run."""
-    seconds: float | None
-    """The mean time of an agent on an instance."""
 
 
 def published_rows() -> Iterator[Published]:
@@ -43,8 +39,6 @@ def published_rows() -> Iterator[Published]:
                 pass_at_1=float(row["pass_at_1"]) / 100,
                 instances=int(row["instances"]),
                 runs=int(row["runs"]),
-                dollars=float(row["dollars"]) if row["dollars"] else None,
-                seconds=float(row["seconds"]) if row["seconds"] else None,
             )
 
 

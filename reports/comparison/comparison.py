@@ -245,12 +245,11 @@ def _pair(first: Contender, second: Contender, vary: Sequence[str], allow_confou
         only_first=tuple(sorted(a.keys() - b.keys())),
         only_second=tuple(sorted(b.keys() - a.keys())),
     )
-    paired = pair(a, b)
     if not made.is_shown or not a.keys() & b.keys():
         return made
     return replace(
         made,
-        paired=paired,
+        paired=pair(a, b),
         bounds=bounds(a, b),
         quantities=tuple(_quantities(first, second)),
         groups=tuple(_groups(first, second, a, b)),

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.made_up import made_up_case, made_up_run
+from support.made_up import CLAW, made_up_case, made_up_manifest
 from support.user_commands import documented
 from typer.testing import CliRunner, Result
 
@@ -154,10 +154,12 @@ def made(
     path: Path,
     results: Mapping[str, Mapping[str, Outcome]],
     facts: Mapping[str, Any] | None = None,
+    of_run: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> RunDirectory:
-    """A run with these outcomes by claw and instance, and other facts in its cases' manifests."""
-    run = made_up_run(RunDirectory(path), results, **options)
+    """A run with these outcomes by claw and instance, and other facts in its cases' manifests and in its own."""
+    run = RunDirectory(path)
+    run.open(RunManifest.model_validate({**made_up_manifest(results, **options).facts(), **(of_run or {})}))
     for claw, outcomes in results.items():
         for instance_id, outcome in outcomes.items():
             folder = made_up_case(run, CaseId(claw, instance_id), outcome)
@@ -217,6 +219,11 @@ SETTINGS: dict[str, tuple[str, Any]] = {
     "dataset": ("dataset_sha256", "1" * 64),
 }
 """A setting of each factor, with another value than that of the made-up runs."""
+OF_THE_RUN: dict[str, dict[str, Any]] = {
+    "suite": {"clawbench": {"version": "9.9.9", "commit": None}},
+    "config": {"claws": {"nanobot": CLAW | {"config_sha256": "1" * 64}}},
+}
+"""The same for facts of the run's manifest."""
 FACTS: dict[str, dict[str, Any]] = {
     "version": {"claw": {"name": "nanobot", "version": "9.9.9"}},
     "adapter": {"allowed_tools": ["exec"]},
@@ -229,7 +236,15 @@ FACTS: dict[str, dict[str, Any]] = {
 """The same for facts of the cases' manifests."""
 
 
-@pytest.mark.parametrize("factor", [f"setting:{name}" for name in SETTINGS] + [f"fact:{name}" for name in FACTS])
+KINDS: dict[str, dict[str, Any]] = {"setting": dict(SETTINGS), "fact": dict(FACTS), "run": dict(OF_THE_RUN)}
+PLANTED = [f"{kind}:{name}" for kind, names in KINDS.items() for name in names]
+
+
+def test_a_confounder_of_each_factor_is_planted() -> None:
+    assert {one.partition(":")[2] for one in PLANTED} == set(FACTORS) - {"claw", HARMLESS}
+
+
+@pytest.mark.parametrize("factor", PLANTED)
 def test_a_planted_confounder_is_named_and_hides_the_difference(factor: str, tmp_path: Path) -> None:
     """Two claws are under study, and the second had another prompt, budget, image, ... than the first."""
     kind, _, name = factor.partition(":")
@@ -239,6 +254,8 @@ def test_a_planted_confounder_is_named_and_hides_the_difference(factor: str, tmp
         second = made(
             tmp_path / "second", {"nanobot": dict.fromkeys(FEW, YES)}, settings_of(key, value), **{key: value}
         )
+    elif kind == "run":
+        second = made(tmp_path / "second", {"nanobot": dict.fromkeys(FEW, YES)}, of_run=OF_THE_RUN[name])
     else:
         second = made(tmp_path / "second", {"nanobot": dict.fromkeys(FEW, YES)}, FACTS[name])
     done = asked(first.path, second.path, "--vary", "claw")

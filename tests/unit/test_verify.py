@@ -140,6 +140,8 @@ def test_a_long_list_of_failures_is_cut(run: RunDirectory) -> None:
     said = CliRunner().invoke(app, ["status", str(run.path), "--cases"]).output.splitlines()
     assert len(said) == len(run.plan.cases())
     assert {line.split("\t")[1] for line in said} >= {"resolved", "unresolved"}
+    told = json.loads(CliRunner().invoke(app, ["status", str(run.path), "--cases", "--json"]).output)
+    assert [line.split("\t")[:2] for line in said] == [[name, one["outcome"]] for name, one in told.items()]
 
 
 def test_the_copy_is_as_sound_as_the_run(run: RunDirectory) -> None:
