@@ -37,8 +37,8 @@ Ending = Literal[
 5xx. `malformed`: the reply was not a valid stream or JSON. `dropped`: the connection broke before the reply was
 complete. `empty`: a complete reply without text or tool calls. `hung`: no reply came in time. `client_gone`: the
 claw left, or the case was closed, before the reply was complete. `held_back`: the same, while the request waited
-in the gateway for the provider's rate limit or for a retry. `refused`: the request itself was wrong. `cost_limit`:
-the spend limit of the run or of the case was reached, so the request was not sent.
+in the gateway for the provider's rate limit, for a retry or for room below a spend limit. `refused`: the request
+itself was wrong. `cost_limit`: the spend limit of the run or of the case was reached, so the request was not sent.
 """
 
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
@@ -104,8 +104,8 @@ class Cost(Strict):
     unpriced: int = 0
     """How many replies have no price: their model's price is unknown, or they reported no usage."""
     held: Decimal | None = None
-    """What counts against spend limits: for each reply the higher of the two, or an estimate from its size where
-    neither is known; None where no estimate is possible."""
+    """What counts against spend limits: for each reply the higher of the two, or the most that it may have
+    cost where neither is known; None where no estimate is possible."""
 
 
 class CaseCounts(Strict):

@@ -82,7 +82,7 @@ class Exchange:
     _started: float = field(default_factory=monotonic, init=False)
 
     def __post_init__(self) -> None:
-        """Take nothing as it came."""
+        """Escape the control characters of what the claw chose."""
         self.method, self.path = plain(self.method), plain(self.path)
 
     def note_tools(self, offered: Iterable[str], passed: Iterable[str]) -> None:

@@ -400,10 +400,9 @@ def test_a_request_that_may_have_been_charged_is_not_sent_again_and_counts(tmp_p
 
 
 def test_a_request_that_never_left_costs_nothing(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with DialectServer(OPENAI) as server:
-        base_url = f"http://127.0.0.1:{port}/v1"
+    with socket.socket() as taken, DialectServer(OPENAI) as server:
+        taken.bind(("127.0.0.1", 0))  # nobody listens on it, and nobody else can
+        base_url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         with relaying(server, tmp_path, base_url=base_url, prices={MODEL: PRICES}) as world:
             assert post(socket_of(world), PATHS["chat"], request_of("chat"))[0] == 502
             counts = world.client.close_case("case")
