@@ -7,14 +7,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.bench_run import ROOT, environment
 from support.made_up import made_up_case, made_up_run
 
+from adapters.base import CommandResult
+from clawbench.run.agent_run import AgentRun, FreshContainer
+from evaluation.outcomes import Ending
 from records.case_id import CaseId
 from records.run_folder import RunDirectory
+from workspace.workspace_errors import ExportError
 
 CODE = "import pathlib\npathlib.Path({mark!r}).write_text(__file__)\n"
 DOCTEST = ">>> import pathlib\n>>> _ = pathlib.Path({mark!r}).write_text('doctest')\n"
@@ -60,6 +67,30 @@ def test_nothing_in_a_session_is_loaded(artifacts: Path, mark: Path, tmp_path: P
     saved = {str(path.relative_to(session)) for path in session.rglob("*") if path.is_file()}
     assert {"conftest.py.saved", "test_it.txt.saved", "test_it.txt.saved.saved", "pytest.ini.saved"} <= saved
     assert "talk.jsonl" in saved
+
+
+def test_an_export_that_fails_leaves_nothing_that_would_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def backup(_shell: object, destination: Path) -> None:
+        destination.mkdir(parents=True)
+        (destination / "conftest.py").write_text("")
+
+    def fails(*_: object, **__: object) -> None:
+        raise ExportError("the patch does not reproduce the tree")
+
+    folder = made_up_run(RunDirectory(tmp_path / "r")).case(CaseId("nanobot", "demo__x-1"))
+    case: Any = SimpleNamespace(folder=folder, phase=lambda *_: nullcontext())
+    workspace: Any = SimpleNamespace(container=None)
+    start: Any = None
+    container = FreshContainer(case, workspace, start, lambda: None)
+    adapter: Any = SimpleNamespace(backup_session=backup, agent_files=())
+    result = CommandResult(0, b"", b"", 1.0)
+    container._agent_run = AgentRun(adapter, result, Ending.FINISHED, "", None)
+    monkeypatch.setattr("clawbench.run.agent_run.export", fails)
+    with pytest.raises(ExportError):
+        container.export()
+    assert [path.name for path in (folder.path / "session").iterdir()] == ["conftest.py.saved"]
 
 
 def assert_nothing_runs(words: list[str], folder: Path, mark: Path) -> None:
