@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -174,7 +176,21 @@ def doctor(context: typer.Context) -> None:
     Takes the options of the intended run, as in `clawbench doctor -n 8 -m lite -k openclaw --model openrouter/x`.
     Exit code 0: no problem; 1: something must be fixed; 2: the command makes no sense.
     """
-    _become_pytest("--doctor", context.args)
+    _become_pytest("--doctor", arguments=context.args)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def judge(context: typer.Context) -> None:
+    """Let the official harness judge predictions that another tool made.
+
+    Takes files of predictions, then the options of a run, as in `clawbench judge preds.json -n 4 --run-id=theirs`. A
+    file has JSON lines, a list or an object by instance id; a folder with such a file can be named, too. Exit codes:
+    those of pytest, but 2 if the command makes no sense.
+    """
+    files = list(takewhile(lambda word: not word.startswith("-"), context.args))
+    if not files:
+        raise BadOptionError("name a file of predictions, as in `clawbench judge preds.json`")
+    _become_pytest(*(f"--predictions={file}" for file in files), arguments=context.args[len(files) :])
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -186,18 +202,18 @@ def gold(context: typer.Context) -> None:
     image and harness is not judged again; later runs warn about broken instances. Exit code 0: all are sound; 1:
     some are broken; 2: the command makes no sense.
     """
-    _become_pytest("--gold", context.args)
+    _become_pytest("--gold", arguments=context.args)
 
 
 _PYTEST = "import sys, pytest; code = int(pytest.main(sys.argv[1:])); sys.exit({4: 2, 5: 2}.get(code, code))"
 """Runs pytest with the exit codes of commands: 2 for wrong use, and for a selection of nothing."""
 
 
-def _become_pytest(mode: str, arguments: list[str]) -> NoReturn:
+def _become_pytest(*mode: str, arguments: Sequence[str]) -> NoReturn:
     """Replace this process by a pytest of the suite's own project, wherever the command was typed."""
     # If no test is named, pytest meets the top conftest.py after it is configured, and forbids its
     # `pytest_plugins` unless --pyargs says that tests may be anywhere; the plugin is loaded by then.
-    options = ["-p", "clawbench.pytest_plugin", "--pyargs", "-c", str(ROOT / "pytest.ini"), mode]
+    options = ["-p", "clawbench.pytest_plugin", "--pyargs", "-c", str(ROOT / "pytest.ini"), *mode]
     command = [sys.executable, "-P", "-c", _PYTEST, *options, *arguments]
     os.execv(sys.executable, command)  # noqa: S606 - a list of our own making
 

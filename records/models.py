@@ -120,6 +120,8 @@ class RunSettings(Part):
     served: ServedModel | None = None
     network: Literal["gateway", "open", "own"] = "gateway"
     """What the workspaces can reach: only the gateway, the internet as well, or the internet without a gateway."""
+    made_elsewhere: bool = False
+    """Whether other tools made the patches, so that nothing is known about how they came about."""
     harness: str = ""
     """The official harness that judges rows in the current format."""
     dataset_sha256: str | None = None
@@ -128,7 +130,7 @@ class RunSettings(Part):
     @property
     def has_gateway(self) -> bool:
         """Whether the claws reach the model through the gateway, which counts and limits their use of it."""
-        return self.network != "own"
+        return self.network != "own" and not self.made_elsewhere
 
     @property
     def can_cost(self) -> bool:

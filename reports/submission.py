@@ -138,6 +138,8 @@ def gather(run: RunDirectory, claw: str, *, split: str | None, sample: int, subs
         OSError: a file can't be read.
     """
     manifest = run.manifest()
+    if manifest.settings.made_elsewhere:
+        raise RunError(f"run {run.run_id} judged predictions that were made elsewhere: submit them from there")
     if not manifest.settings.has_gateway:
         raise RunError(
             f"run {run.run_id} was made without the gateway: its claws had the user's own credentials, which its "

@@ -226,6 +226,12 @@ class RunSession:
         settings, lines = self.settings, []
         if settings.adapter == "bare":
             lines.append("--adapter bare: the diff in the claw's final message is judged instead of its changes")
+        if settings.is_made_elsewhere:
+            lines.append(
+                f"run {settings.run_id}: {', '.join(settings.predictions)} made the patches elsewhere, so model, prompt, "
+                "budget and cost are unknown"
+            )
+            return lines
         lines.append(f"run {settings.run_id}, model {settings.model}")
         if self.spent_before:
             limit = f" of --spend-limit ${settings.spend_limit}" if settings.spend_limit is not None else ""

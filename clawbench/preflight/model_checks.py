@@ -56,6 +56,9 @@ def check(run: PlannedRun, logs: Path | None = None) -> Iterator[Finding]:
     choice = run.choice
     if choice is None:
         return
+    if run.settings.is_made_elsewhere:
+        yield ok("model", "none is needed: the predictions were made elsewhere")
+        return
     if not run.settings.has_gateway:
         yield ok("model", f"{choice.model}: the model of each claw's own configuration; it is not asked")
         return

@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
         modes.aim_at(config, modes.GOLD)
     if option.doctor:
         modes.aim_at(config, modes.RESOLVED)
-    selection.know_claws(config.pluginmanager)
+    selection.know_claws(config.pluginmanager, selection.predictions(config).values())
     selection.select(config)
     if selection.means_conformance(config):
         from tests_bench.conformance import conformance_plugin  # noqa: PLC0415

@@ -31,14 +31,11 @@ def case(request: pytest.FixtureRequest) -> Iterator[Case]:
 
 @pytest.fixture
 def container(case: Case) -> Iterator[Container]:
-    """A fresh container, or a stand-in if the case already has the claw's patch."""
-    from clawbench.run.agent_run import ExportedContainer, open_container  # noqa: PLC0415 - as above
+    """A fresh container, or a stand-in if the case already has its patch."""
+    from clawbench.run.agent_run import open_container  # noqa: PLC0415 - as above
 
-    if case.is_exported:
-        yield ExportedContainer(case)
-        return
-    with open_container(case) as fresh:
-        yield fresh
+    with open_container(case) as opened:
+        yield opened
 
 
 @pytest.fixture

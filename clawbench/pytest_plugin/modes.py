@@ -48,9 +48,8 @@ def require_project(config: pytest.Config) -> None:
     if config.rootpath != ROOT:
         # pytest looks for its configuration before it knows the suite's options, and mistakes a folder that follows
         # one of them for a folder of tests
-        loose = [
-            word for word in config.invocation_params.args if word in {"--artifacts", "--dataset", "--instances"}
-        ]
+        of_paths = {"--artifacts", "--dataset", "--instances", "--predictions"}
+        loose = [word for word in config.invocation_params.args if word in of_paths]
         if loose:
             raise pytest.UsageError(f"write options that name a folder with '=', as in {loose[0]}=FOLDER")
         raise pytest.UsageError(

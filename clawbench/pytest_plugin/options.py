@@ -245,6 +245,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "run only the instances that a file lists: one id per line, '#' begins a comment; -m, -k and ids "
         "select among them",
     },
+    "--predictions": {
+        "action": "append",
+        "default": [],
+        "metavar": "[NAME=]FILE",
+        "help": "run no claw: judge the predictions that another tool made, in a file (JSON lines, a list, an object by "
+        "instance id) or a folder with one. All its instances are selected; -m, -k, --set, --instances and ids select "
+        "among them. NAME takes the place of a claw's name (default: made of model_name_or_path); may be given several "
+        "times. `clawbench judge` uses it",
+    },
     "--platform": {
         "type": _platform,
         "metavar": "OS/ARCH",

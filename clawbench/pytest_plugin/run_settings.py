@@ -11,8 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from clawbench.pytest_plugin.options import DEFAULT_MODEL
-from clawbench.pytest_plugin.selection import selection
+from clawbench.pytest_plugin.selection import predictions, selection
 from clawbench.pytest_plugin.workers import agents_asked_for, cores
+from clawbench.run.made_elsewhere import UNKNOWN_MODEL
 from clawbench.run.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.run.settings import Settings
 from evaluation.lists import DATASETS
@@ -28,7 +29,12 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
     option = config.option
     has_gateway = option.network != "own"
     try:
-        choice = choose(option.model or (DEFAULT_MODEL if has_gateway else ""), gateway=has_gateway)
+        predicted = predictions(config)
+        if predicted:
+            _refuse_with_predictions(config)
+            choice = Choice(UNKNOWN_MODEL)
+        else:
+            choice = choose(option.model or (DEFAULT_MODEL if has_gateway else ""), gateway=has_gateway)
         if not has_gateway:
             _refuse_without_gateway(config)
         if option.record and choice.recordings is not None:
@@ -63,6 +69,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             platform=option.platform,
             image_policy=option.image_policy,
             disk_reserve=option.disk_reserve,
+            predictions={name: made.predictions.sha256 for name, made in predicted.items()},
             pids_limit=limits.pids,
             memory=limits.memory,
             skip_checks=option.skip_checks,
@@ -89,6 +96,20 @@ def _refuse_without_gateway(config: pytest.Config) -> None:
         raise ValueError(f"{' and '.join(asked)}: only with the gateway, and --network own runs without it")
 
 
+def _refuse_with_predictions(config: pytest.Config) -> None:
+    """Refuse the options of an agent's work, which was done elsewhere (raises ValueError)."""
+    option = config.option
+    asked = [name for name in ("--model", "--gold", *_OF_THE_GATEWAY) if getattr(option, _dest(name))]
+    unusual = {
+        "--samples": option.samples != 1,
+        "--adapter": option.adapter != "full",
+        "--network": option.network != "gateway",
+    }
+    asked += [name for name, is_asked in unusual.items() if is_asked]
+    if asked:
+        raise ValueError(f"{' and '.join(asked)}: not with --predictions, which were made elsewhere")
+
+
 def _revisions(given: list[str]) -> dict[str, str]:
     """Revisions by set (raises ValueError)."""
     names = [name for name in DATASETS if name != "demo"]
@@ -108,6 +129,8 @@ def _default_run_id(config: pytest.Config, choice: Choice) -> str:
     moment = f"{time.strftime('%Y%m%d-%H%M%S')}-{token_hex(2)}"
     if config.option.gold:
         return f"gold-{moment}"
+    if config.option.predictions:
+        return f"judge-{'-'.join(predictions(config))}"[: 119 - len(moment)] + f"-{moment}"
     claws = "-".join(selection(config).claws) or "none"
     model = re.sub(r"[^A-Za-z0-9._-]", "-", choice.model)
     bare = "-bare" if config.option.adapter == "bare" else ""

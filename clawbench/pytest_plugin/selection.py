@@ -14,10 +14,11 @@ A command names a claw or an instance if renaming it would deselect one of its c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -28,7 +29,11 @@ from clawbench.pytest_plugin.private_names import compile_expression
 from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, by_id, listed_instances, read_instances
 from records.case_id import CaseId
 
+if TYPE_CHECKING:
+    from clawbench.run.made_elsewhere import MadeElsewhere
+
 _SELECTION = pytest.StashKey["Selection"]()
+_PREDICTED = pytest.StashKey[Mapping[str, "MadeElsewhere"]]()
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
 SETS = ("demo", *REAL_SETS)
 
@@ -55,6 +60,8 @@ class Selection:
     """The ids in the file of `--instances`."""
     sets: tuple[str, ...]
     """The sets of `--set`."""
+    predicted: Mapping[str, Collection[str]]
+    """The instances with predictions of another tool, by the contender's name; then no claw runs."""
     names_instances: bool
     """Whether the command names instances, by a marker, a part of their ids or a test id."""
     names_demo: bool
@@ -78,17 +85,23 @@ class Selection:
             return lambda one: one.instance_id in instances
         if self.sets:
             return lambda one: not set(self.sets).isdisjoint(one.markers)
+        if self.predicted:
+            return lambda _: True
         real = self.names_instances and any(not one.embedded for one in listed)
         return lambda one: (self.names_demo or not real) if one.embedded else real
 
 
-def know_claws(plugins: pytest.PytestPluginManager) -> None:
+def know_claws(plugins: pytest.PytestPluginManager, made_elsewhere: Iterable[MadeElsewhere] = ()) -> None:
     """Register the claws that plugins add with `pytest_clawbench_adapters`.
+
+    Args:
+        plugins: the plugins.
+        made_elsewhere: contenders whose predictions are judged.
 
     Raises:
         pytest.UsageError: an adapter is invalid; the message says which and why.
     """
-    brought = plugins.hook.pytest_clawbench_adapters()
+    brought = [*plugins.hook.pytest_clawbench_adapters(), list(made_elsewhere)]
     if any(not isinstance(adapters, Iterable) for adapters in brought):
         raise pytest.UsageError("pytest_clawbench_adapters must return adapters in a list")
     try:
@@ -126,7 +139,9 @@ def select(config: pytest.Config) -> None:
 
     known = claws()
     of_ids = {case.claw for case in ids if case is not None}
-    named = _known(option.claw, known, "--claw") or tuple(n for n in known if n in of_ids or names_claw(n))
+    predicted = predictions(config)
+    named = _known(option.claw, list(predicted) or known, "--claw")
+    named = named or tuple(predicted) or tuple(n for n in known if n in of_ids or names_claw(n))
     some = named or tuple(known)
     is_neutral = any(matches(claw, "", ()) for claw in some)
     names_demo = not is_neutral and any(matches(claw, "", ("demo",)) for claw in some)
@@ -134,10 +149,28 @@ def select(config: pytest.Config) -> None:
         named_claws=named,
         instances=_listed_in(option.instances),
         sets=_known(option.set, SETS, "--set"),
+        predicted={name: made.predictions.patches.keys() for name, made in predicted.items()},
         names_instances=not is_neutral or bool(ids) or bool(getattr(option, "lf", False)),
         names_demo=names_demo,
         rules_demo_out=is_neutral and not any(matches(claw, "", ("demo",)) for claw in some),
     )
+
+
+def predictions(config: pytest.Config) -> Mapping[str, MadeElsewhere]:
+    """The contenders of `--predictions` by name, read once in each process.
+
+    Raises:
+        pytest.UsageError: a file can't be used; the message says which and why.
+    """
+    if _PREDICTED not in config.stash:
+        from clawbench.run.made_elsewhere import contenders  # noqa: PLC0415 - most commands have none
+        from evaluation.predictions_file import PredictionsError  # noqa: PLC0415
+
+        try:
+            config.stash[_PREDICTED] = contenders(config.option.predictions, by_id())
+        except PredictionsError as error:
+            raise pytest.UsageError(f"--predictions: {error}") from error
+    return config.stash[_PREDICTED]
 
 
 def selection(config: pytest.Config) -> Selection:
@@ -201,10 +234,12 @@ def _test_ids(config: pytest.Config) -> list[str]:
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """Create the cases: ids begin with `<claw>-<instance_id>`, so that `-k` selects by either."""
+    chosen = selection(metafunc.config)
     parameters = [
         pytest.param(case, id=str(case), marks=[getattr(pytest.mark, marker) for marker in listed.markers])
-        for claw in selection(metafunc.config).claws
+        for claw in chosen.claws
         for listed in listed_instances()
+        if claw not in chosen.predicted or listed.instance_id in chosen.predicted[claw]
         for sample in range(1, metafunc.config.option.samples + 1)
         for case in [CaseId(claw, listed.instance_id, sample)]
     ]

@@ -15,12 +15,14 @@ from adapters.base import Adapter, CommandResult, Task
 from clawbench.run.agent_watch import AgentWatch
 from clawbench.run.case import Case
 from clawbench.run.endings import ending_of, ending_without_gateway
+from clawbench.run.made_elsewhere import MadeElsewhere
 from clawbench.run.manifest import case_manifest
 from clawbench.run.usage import UsageRecord, mismatches, model_use
 from clawbench.run.worker_context import SpendLimitError
 from common.errors import InfrastructureError
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
+from evaluation.predictions_file import PredictionsError
 from gateway.case_models import CaseCounts
 from records.case_folder import SESSION
 from records.models import ExportRecord, write_record
@@ -74,6 +76,42 @@ class ExportedContainer:
     def export(self) -> str:
         """The patch that was exported."""
         return self._case.folder.patch()
+
+
+class PredictedContainer:
+    """Replaces the container of a case whose patch was made elsewhere."""
+
+    def __init__(self, case: Case, made: MadeElsewhere) -> None:
+        """Take a case's patch from predictions."""
+        self._case = case
+        self._made = made
+
+    def run(self, adapter: Adapter, task: Task) -> None:
+        """Do nothing: another tool has done the work."""
+
+    def export(self) -> str:
+        """The predicted patch, saved like an exported one.
+
+        Raises:
+            PredictionsError: the file of the predictions has changed since the command started.
+            WorkspaceError, ImageBuildError, EvaluationError, InstanceError: the case's environment could not be made.
+        """
+        case, predictions = self._case, self._made.predictions
+        if predictions.sha256 != case.context.settings.predictions[case.claw]:
+            raise PredictionsError(f"{predictions.path} has changed since the command started: run it again")
+        patch = predictions.patches[case.id.instance_id]
+        case.folder.keep_manifest(case_manifest(case))
+        record = ExportRecord(
+            **model_use(None, None, has_price=False).model_dump(),
+            model_name_or_path=predictions.model_name or case.claw,
+            ending=Ending.FINISHED,
+            is_final=True,
+            patch_bytes=len(patch.encode()),
+            seconds={name: round(spent, 3) for name, spent in case.seconds.items()},
+        )
+        case.folder.keep_export(record, patch, patch, ())
+        case.note("exported", ending=record.ending, patch_bytes=record.patch_bytes)
+        return patch
 
 
 class WorkspaceShell:
@@ -265,14 +303,20 @@ class FreshContainer:
 
 
 @contextmanager
-def open_container(case: Case) -> Iterator[FreshContainer]:
-    """A fresh container for a case; it is removed at the end, whatever happens.
+def open_container(case: Case) -> Iterator[Container]:
+    """A fresh container for a case, removed at the end, whatever happens; or what replaces it if none is needed.
 
     Raises:
         WorkspaceError, PreparationError, ImageMissingError: the container could not be made.
         GatewayError: the gateway is gone.
         NotInstalledError: the claw's runtime is missing.
     """
+    if case.is_exported:
+        yield ExportedContainer(case)
+        return
+    if isinstance(case.adapter, MadeElsewhere):
+        yield PredictedContainer(case, case.adapter)
+        return
     context, settings = case.context, case.context.settings
     arguments = case.adapter.container_arguments()
     prepared = case.prepared

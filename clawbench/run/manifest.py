@@ -8,12 +8,14 @@ import subprocess
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from adapters.prompts import prompt_digest
 from adapters.registry import adapter, installed
 from clawbench import ROOT
 from clawbench.run.case import Case
 from clawbench.run.environment_marks import Environment, Marks
+from clawbench.run.made_elsewhere import MadeElsewhere
 from clawbench.run.settings import Settings
 from evaluation import harness4
 from evaluation.harness import harness_version
@@ -74,6 +76,8 @@ def rows_source(taken: Taken, home: Path) -> RowsSource:
 def _claw(name: str, settings: Settings) -> ClawVersion:
     found = adapter(name)
     runtime = found.runtime()
+    if isinstance(found, MadeElsewhere):
+        return ClawVersion(version=runtime.version, found_by=runtime.found_by, prompt="", prompt_sha256="")
     prompt = settings.prompt_file(found.prompt_file)
     return ClawVersion(
         version=runtime.version,
@@ -106,8 +110,9 @@ def case_manifest(case: Case) -> CaseManifest:
         NotInstalledError: the claw's runtime is missing.
         WorkspaceError, ImageBuildError, EvaluationError, InstanceError: its environment could not be made.
     """
-    adapter, instance, prepared, served = case.adapter, case.instance, case.prepared, case.served
+    adapter, instance, prepared = case.adapter, case.instance, case.prepared
     runtime, mark = adapter.runtime(), Marks(case.context.home).find(environment_of(case))
+    is_made_elsewhere = case.context.settings.is_made_elsewhere
     return CaseManifest(
         run_id=case.context.settings.run_id,
         written=now(),
@@ -118,11 +123,11 @@ def case_manifest(case: Case) -> CaseManifest:
         base_commit=instance.base_commit,
         row_sha256=instance.digest,
         settings=case.context.settings.attributed(),
-        prompt=case.prompt_file,
-        prompt_template_sha256=prompt_digest(case.prompt_file),
+        prompt="" if is_made_elsewhere else case.prompt_file,
+        prompt_template_sha256="" if is_made_elsewhere else prompt_digest(case.prompt_file),
         agent_files=tuple(adapter.agent_files),
         allowed_tools=adapter.allowed_tools,
-        model={"name": served.name, "api": case.api, "context_window": served.context_window},
+        model={} if is_made_elsewhere else _model(case),
         source_image=described(case.context.client, prepared.source),
         prepared_image={"tag": prepared.tag, "id": prepared.image_id},
         evaluation_image=prepared.evaluation,
@@ -132,6 +137,11 @@ def case_manifest(case: Case) -> CaseManifest:
         gold=mark.facts() if mark is not None else None,
         clawbench=version("clawbench"),
     )
+
+
+def _model(case: Case) -> dict[str, Any]:
+    served = case.served
+    return {"name": served.name, "api": case.api, "context_window": served.context_window}
 
 
 def environment_of(case: Case) -> Environment:

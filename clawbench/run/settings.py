@@ -32,8 +32,12 @@ _NOT_ATTRIBUTED = {
     "skip_checks",
     "image_policy",
     "disk_reserve",
+    "predictions",
 }
 """Settings that do not affect results. Revisions are in the manifest as the commits that they resolved to."""
+
+_OF_THE_JUDGE = {"model", "eval_timeout", "dataset", "platform"}
+"""Settings that affect the official harness's verdict."""
 
 
 class _Strict(BaseModel):
@@ -107,15 +111,22 @@ class Settings(_Strict):
     """What happens to images that the suite pulled or built; a number is the bytes that they may take."""
     disk_reserve: int = Field(default=0, ge=0)
     """Bytes that must be free on the engine's disk for a case to begin; on the artifacts' disk, a tenth of that."""
+    predictions: dict[str, str] = {}
+    """The contenders whose patches were made elsewhere, with the digests of their predictions; then no claw runs."""
     pids_limit: int
     memory: str
     skip_checks: bool = False
     """Whether the checks before a real run are skipped."""
 
     @property
+    def is_made_elsewhere(self) -> bool:
+        """Whether the patches were made elsewhere and are only judged here."""
+        return bool(self.predictions)
+
+    @property
     def has_gateway(self) -> bool:
         """Whether claws reach the model through the gateway."""
-        return self.network != "own"
+        return self.network != "own" and not self.is_made_elsewhere
 
     @property
     def evaluators(self) -> int:
@@ -136,7 +147,7 @@ class Settings(_Strict):
     @property
     def has_price(self) -> bool:
         """Whether requests could cost anything: scripted and recorded answers are free."""
-        return not self.has_gateway or (self.served is not None and self.served.behind is not None)
+        return self.network == "own" or (self.served is not None and self.served.behind is not None)
 
     def agent_label(self, claw: str) -> str:
         """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
@@ -154,6 +165,10 @@ class Settings(_Strict):
         """The settings that affect results, for the manifest.
 
         The run's spend limit and the number of samples are left out: they determine how many cases are run, and a run
-        may be resumed with higher ones. A case's spend limit is included, like its timeout.
+        may be resumed with higher ones. A case's spend limit is included, like its timeout. Of patches that were made
+        elsewhere, only the judge's settings are known.
         """
+        if self.is_made_elsewhere:
+            known = self.model_dump(mode="json", include=_OF_THE_JUDGE)
+            return {**known, "made_elsewhere": True}
         return self.model_dump(mode="json", exclude=_NOT_ATTRIBUTED)

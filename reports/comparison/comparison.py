@@ -228,7 +228,9 @@ def _confounders(factors: Sequence[str]) -> str:
     named = [factor for factor in factors if factor != UNKNOWN]
     parts = []
     if UNKNOWN in factors:
-        parts.append("cannot be shown to have been run alike, because a manifest is missing")
+        parts.append(
+            "cannot be shown to have been run alike, because nothing says how the patches of one were made"
+        )
     if named:
         parts.append(f"also differ in {', '.join(named)}")
     return " and ".join(parts)

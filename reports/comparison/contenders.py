@@ -111,12 +111,15 @@ def _of_run(run: RunDirectory) -> Iterator[Contender]:
     planned = set(run.plan.cases()) | {case.id for case in run.cases()}
     for claw in sorted({case.claw for case in planned}):
         contender = Contender(claw, run.run_id, claw, manifest.settings.model)
+        contender.is_made_elsewhere = manifest.settings.made_elsewhere
         for case in sorted(case for case in planned if case.claw == claw):
             folder = run.case(case)
             record, of_case = folder.metadata(), folder.manifest()
             contender.outcomes[case] = record.outcome if record is not None else None
             if of_case is not None:
-                contender.facts[case.instance_id] = _facts(manifest, of_case)
+                # what is known of patches made elsewhere is how they were judged, not how they came about
+                known = {} if contender.is_made_elsewhere else _facts(manifest, of_case)
+                contender.facts[case.instance_id] = known
                 contender.repositories[case.instance_id] = of_case.repo
             for name in QUANTITIES:
                 values = contender.quantities.setdefault(name, {}).setdefault(case.instance_id, [])

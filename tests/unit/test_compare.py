@@ -363,12 +363,12 @@ def test_a_report_of_the_official_harness_is_never_comparable(tmp_path: Path) ->
     )
     done = asked(run.path, report)
     assert done.exit_code == 2
-    assert "a manifest is missing" in " ".join(done.output.split())
+    assert "nothing says how the patches" in " ".join(done.output.split())
     shown = asked(run.path, report, "--allow-confounded", "--format", "json")
     found = json.loads(shown.stdout)
     assert found["contenders"][1]["is_made_elsewhere"]
     assert found["contenders"][1]["without_verdict"] == 1
-    assert found["pairs"][0]["conclusion"].endswith("because a manifest is missing.")
+    assert found["pairs"][0]["conclusion"].endswith("because nothing says how the patches of one were made.")
     report.write_text("[]")
     assert "is not a report of the official harness" in asked(run.path, report).output
 
