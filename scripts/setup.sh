@@ -48,6 +48,7 @@ if [ -n "$want_venv" ]; then
         missing python3-venv python3-pip "Python's venv module (Debian: python3-venv)"
     fi
     has git || missing git "git"
+    has patch || ! can_install || missing patch "patch"
     [ -e /etc/ssl/certs/ca-certificates.crt ] || ! can_install || missing ca-certificates "certificates"
 fi
 

@@ -68,7 +68,12 @@ def pytest_configure(config: pytest.Config) -> None:
         modes.aim_at(config, modes.RESOLVED)
     selection.know_claws(config.pluginmanager, selection.predictions(config).values())
     selection.select(config)
-    if selection.means_conformance(config):
+    if selection.means(config, selection.COLLECTION_STUDY):
+        from tests_bench.collection_study import study_plugin  # noqa: PLC0415
+
+        modes.aim_at(config, modes.COLLECTION_STUDY)
+        study_plugin.register(config)
+    if selection.means(config, selection.CONFORMANCE):
         from tests_bench.conformance import conformance_plugin  # noqa: PLC0415
 
         conformance_plugin.register(config)
@@ -117,6 +122,8 @@ def _is_benchmark(config: pytest.Config) -> bool:
     if hasattr(config, "workerinput") or option.collectonly or option.help or option.version or option.doctor:
         return False
     if getattr(option, "markers", False) or getattr(option, "showfixtures", False):
+        return False
+    if modes.named(config) == [modes.COLLECTION_STUDY]:
         return False
     return _means_the_benchmark(config)
 
@@ -227,7 +234,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     path = collection_path.resolve()
     if path == modes.GOLD and not config.option.gold:
         return True
-    if path == modes.CONFORMANCE and not selection.means_conformance(config):
+    if path == modes.CONFORMANCE and not selection.means(config, selection.CONFORMANCE):
+        return True
+    if path == modes.COLLECTION_STUDY and not selection.means(config, selection.COLLECTION_STUDY):
         return True
     return True if config.option.gold and path == modes.RESOLVED else None
 

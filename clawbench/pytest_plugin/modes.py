@@ -13,6 +13,7 @@ SUITE = ROOT / "tests_bench"
 RESOLVED = SUITE / "test_resolved.py"
 CONFORMANCE = SUITE / "test_conformance.py"
 GOLD = SUITE / "test_gold.py"
+COLLECTION_STUDY = SUITE / "test_collection_study.py"
 _OF_A_RUN = ("manifest.json", "state.jsonl")
 
 

@@ -38,9 +38,11 @@ REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
 SETS = ("demo", *REAL_SETS)
 
 CONFORMANCE = "conformance"
+COLLECTION_STUDY = "collection_study"
 
 MARKERS = {
     CONFORMANCE: "the conformance suite: what an adapter must get right, one test per requirement; free of cost",
+    COLLECTION_STUDY: "the collection study: the same edits reach the judge in three ways; free, without an engine",
     "demo": "the embedded task set: ten small tasks that need no dataset and no money",
     "full": "the 350 instances: verified_mini and multilingual together",
     "lite": "the published 80-instance subset of full",
@@ -178,11 +180,11 @@ def selection(config: pytest.Config) -> Selection:
     return config.stash[_SELECTION]
 
 
-def means_conformance(config: pytest.Config) -> bool:
-    """Whether the command asks for the conformance suite, by its marker or its file."""
+def means(config: pytest.Config, marker: str) -> bool:
+    """Whether the command asks for the conformance suite or the collection study, by its marker or its file."""
     marks = _expression(config.option.markexpr, "-m")
-    by_marker = marks(lambda word: word == CONFORMANCE) and not marks(lambda _: False)
-    return by_marker or modes.CONFORMANCE in modes.named(config)
+    by_marker = marks(lambda word: word == marker) and not marks(lambda _: False)
+    return by_marker or modes.SUITE / f"test_{marker}.py" in modes.named(config)
 
 
 def _expression(text: str, option: str) -> Callable[[Callable[[str], bool]], bool]:
