@@ -33,7 +33,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, f
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (runs, status, verify, export):
+    for command in (runs, status, verify, report, export):
         app.command(command.__name__)(command)
 
 
@@ -176,6 +176,26 @@ def verify(run: Run, artifacts: Artifacts = Path("artifacts"), as_json: AsJson =
             console.print(line, markup=False, soft_wrap=True)
     if not found.is_sound:
         raise typer.Exit(1)
+
+
+def report(
+    runs: Annotated[list[str], typer.Argument(help="Runs: ids or folders.")],
+    *,
+    to: Annotated[
+        Path | None, typer.Option(help="The file (default: report.html, of one run in its folder, else here).")
+    ] = None,
+    artifacts: Artifacts = Path("artifacts"),
+) -> None:
+    """Write the results of one run or several as a page: leaderboards, figures, and every case with its patch.
+
+    It is one file, which opens without a network. The end of each run writes its own.
+    """
+    from reports.page.page import PAGE, write_page
+
+    found = [_found(run, artifacts) for run in runs]
+    target = to or (found[0].path / PAGE if len(found) == 1 else Path(PAGE))
+    write_page(found, target)
+    console.print(f"wrote {target}", markup=False, soft_wrap=True)
 
 
 def export(

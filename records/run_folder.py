@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORTS", "RunDirectory", "RunError"]
 
-REPORTS = ("junit.xml", "report.json", "summary.json")
+REPORTS = ("junit.xml", "report.json", "summary.json", "report.html")
 """The reports that each command writes at its end."""
 _WRITTEN_BY_EVERY_COMMAND = {
     MANIFEST,

@@ -7,7 +7,7 @@ covers the whole run, not only the last command.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from statistics import fmean
@@ -103,6 +103,60 @@ class Numbers:
         return found
 
     @property
+    def cache_hit(self) -> float | None:
+        """The share of the prompt that was read from the provider's cache; None if unknown."""
+        read, fresh = self.tokens.get("cache_read"), self.tokens.get("input")
+        return read / (read + fresh) if read is not None and fresh is not None and read + fresh else None
+
+    @property
+    def requests(self) -> int | None:
+        """Requests to the model, over all cases; None if the number of one case is unknown."""
+        return _whole(case.requests for case in self.cases)
+
+    @property
+    def turns(self) -> int | None:
+        """Complete replies of the model, over all cases; None if the number of one case is unknown."""
+        return _whole(case.turns for case in self.cases)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by step, over all cases."""
+        total: Counter[str] = Counter()
+        for case in self.cases:
+            total.update(case.seconds)
+        return {name: round(spent, 3) for name, spent in total.items()}
+
+    @property
+    def language_groups(self) -> dict[str, PassRate]:
+        """Pass@1 by language group."""
+        groups = {case.instance_id: case.language_group for case in self.cases}
+        return {
+            group: rate
+            for group in sorted(set(groups.values()))
+            if (rate := self.part(group, groups.__getitem__)) is not None
+        }
+
+    @property
+    def instances(self) -> dict[str, list[SampleRow]]:
+        """By instance, its samples that have an outcome."""
+        found: dict[str, list[SampleRow]] = {}
+        for case in self.cases:
+            row = SampleRow(
+                sample=case.sample, outcome=case.outcome, seconds=case.seconds.get("agent"), turns=case.turns
+            )
+            found.setdefault(case.instance_id, []).append(row)
+        return found
+
+    def part(self, part: str, part_of: Callable[[str], str]) -> PassRate | None:
+        """Pass@1 over the instances of one part, such as a language group; None if nothing counts.
+
+        Args:
+            part: the part.
+            part_of: the part that an instance belongs to.
+        """
+        return pass_at_1({name: found for name, found in self.results.items() if part_of(name) == part})
+
+    @property
     def cost_usd(self) -> TotalCost | None:
         """US dollars of all cases; None if nothing has a price."""
         costs = costs_of(self.cases)
@@ -125,6 +179,16 @@ class TotalCost(Part):
     """By the price table."""
     told: float | None
     """As the provider itself stated it."""
+
+
+class SampleRow(Part):
+    """One case of an instance."""
+
+    sample: int
+    outcome: Outcome
+    seconds: float | None
+    """Of the claw's work."""
+    turns: int | None
 
 
 class ClawSummary(Part):
@@ -152,8 +216,18 @@ class ClawSummary(Part):
     """How far samples of an instance agree; null with one sample each."""
     tokens: dict[str, int | None]
     """Sums over all cases; null if the value of one case is unknown."""
+    cache_hit: float | None
+    """The share of the prompt that was read from the provider's cache; null if unknown."""
+    requests: int | None
+    turns: int | None
+    seconds: dict[str, float]
+    """By step, over all cases."""
     cost_usd: TotalCost | None
     """Null if nothing has a price."""
+    language_groups: dict[str, PassRate]
+    """Pass@1 by language group."""
+    instances: dict[str, list[SampleRow]]
+    """The cases that have an outcome."""
 
 
 class Summary(Part):
@@ -162,6 +236,7 @@ class Summary(Part):
     schema_version: int = 1
     """Increased when a reader of the previous version could be misled."""
     run_id: str
+    model: str
     written: str
     with_outcome: int
     """Cases that have an outcome."""
@@ -213,6 +288,7 @@ def summary_of(
     claws = list(numbers)
     return Summary(
         run_id=run.run_id,
+        model=run.manifest().settings.model,
         written=now(),
         with_outcome=sum(len(claw.cases) for claw in claws),
         without_outcome=sum(len(claw.without_outcome) for claw in claws),
@@ -224,6 +300,13 @@ def summary_of(
 def costs_of(cases: Iterable[CaseRecord]) -> list[Cost]:
     """The costs of those cases that got a reply which could have a price."""
     return [case.cost for case in cases if case.cost is not None and not case.cost.is_of_no_reply]
+
+
+def _whole(counts: Iterable[int | None]) -> int | None:
+    """A sum; None if a part of it is unknown."""
+    found = list(counts)
+    known = [one for one in found if one is not None]
+    return sum(known) if len(known) == len(found) else None
 
 
 def _sum(dollars: Iterable[Decimal | None]) -> float | None:

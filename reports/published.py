@@ -27,6 +27,10 @@ class Published:
     instances: int
     runs: int
 
+    def is_of(self, model: str) -> bool:
+        """Whether a model, named as in `--model`, is this row's: compared by letters and digits of its last part."""
+        return _plain(model.rpartition("/")[2]) == _plain(self.model)
+
 
 def published_rows() -> Iterator[Published]:
     """All published rows, those of the second version first."""
@@ -61,15 +65,14 @@ def distances(claw: str, model: str, results: Results) -> Iterator[Distance]:
 
     Args:
         claw: its name.
-        model: as in `--model`; compared by the letters and digits of its last part.
+        model: as in `--model`.
         results: by instance, whether each sample that counts was resolved.
     """
     rate = pass_at_1(results)
-    name = _plain(model.rpartition("/")[2])
     if rate is None:
         return
     for row in published_rows():
-        if (row.claw, _plain(row.model)) != (claw, name):
+        if row.claw != claw or not row.is_of(model):
             continue
         # three runs of an instance are a cluster of unknown agreement: they count as one
         low, high = wilson(row.pass_at_1, row.instances)

@@ -15,6 +15,7 @@ from evaluation.outcomes import Outcome
 from records.models import CaseRecord, Part, Tokens
 from records.run_folder import RunDirectory
 from reports.numbers import Numbers, costs_of, numbers_of
+from reports.page.page import PAGE
 
 WIDTH = 100
 """Columns of text: reports are also read in logs, where there is no terminal width."""
@@ -52,7 +53,7 @@ def summary_lines(run: RunDirectory, numbers: Sequence[Numbers] | None = None) -
                 rows.append(("all", list(row([case for claw in claws for case in claw.cases]))))
         console.print(_table(title, headings, rows))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
-    return [*lines, *_remarks(numbers), f"artifacts: {run.path}"]
+    return [*lines, *_remarks(numbers), f"page: {run.path / PAGE}", f"artifacts: {run.path}"]
 
 
 def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:

@@ -41,13 +41,26 @@ def trajectory(case: CaseFolder, record: CaseRecord) -> str:
     parts += _quoted("Final message", case.path / "final_message.txt")
     parts += _quoted("Standard output", case.path / "agent_stdout.log")
     parts += _quoted("Standard error", case.path / "agent_stderr.log")
-    session = (case.path / SESSION).resolve()
+    for name, path in _session_files(case.path / SESSION):
+        parts += _quoted(f"Session: `{name}`", path)
+    return "\n".join(parts)
+
+
+def session_texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """The names and texts of a session's files; files that are not text are left out (raises OSError)."""
+    for name, path in _session_files(folder):
+        if path.stat().st_size and not path.name.endswith(_SIDES) and (text := _readable(path)) is not None:
+            yield name, text
+
+
+def _session_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The files that the claw itself left in its session, by name."""
+    session = folder.resolve()
     for path in sorted(found for found in session.rglob("*") if found.is_file()):
         name = path.relative_to(session)
         # a link made by the claw may lead out of its session
         if name.parts[0] != _AGENT_FILES and path.resolve() == path:
-            parts += _quoted(f"Session: `{name}`", path)
-    return "\n".join(parts)
+            yield str(name), path
 
 
 def _head(record: CaseRecord) -> str:

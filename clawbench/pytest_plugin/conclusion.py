@@ -14,6 +14,7 @@ from clawbench.pytest_plugin.private_names import lacks_workers
 from records.case_id import CaseId
 from records.run_folder import RunDirectory, RunError
 from reports.numbers import Numbers, write_summary
+from reports.page.page import PAGE, write_page
 from reports.summary import summary_lines
 from reports.threshold import Judged, Verdict, judge, parse_rate
 
@@ -84,7 +85,7 @@ def watch_for(config: pytest.Config) -> None:
 
 
 def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[CaseId]) -> None:
-    """Write `summary.json` and set the exit status.
+    """Write `summary.json` and `report.html`, and set the exit status.
 
     Args:
         session: of the controller; with `--min-pass-rate`, its exit status is set accordingly.
@@ -92,8 +93,8 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[CaseId]
         asked: the cases that the command selected.
 
     Raises:
-        RunError: the run's plan can't be read.
-        OSError: the file can't be written.
+        RunError: the run's plan or a record can't be read.
+        OSError: a file can't be read or written.
     """
     if lacks_workers(session.config) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.INTERRUPTED  # all tests that ran passed, but some did not run
@@ -107,6 +108,7 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[CaseId]
             "claws": {one.name: one.verdict for one in threshold.judged},
         }
     session.config.stash[_NUMBERS] = write_summary(run, min_pass_rate)
+    write_page([run], run.path / PAGE)
 
 
 def left_open(config: pytest.Config, run: RunDirectory, asked: Collection[CaseId]) -> list[str]:

@@ -97,7 +97,7 @@ def _of_argument(argument: str, artifacts: Path) -> list[Contender]:
         return [_from_report(path)]
     run, _, claw = argument.rpartition(":") if ":" in argument and not path.exists() else (argument, "", "")
     directory = RunDirectory.found(run, artifacts)
-    found = list(_of_run(directory))
+    found = list(contenders_of(directory))
     names = [one.claw for one in found]
     if claw and claw not in names:
         raise CompareError(f"run {directory.run_id} has no claw {claw}; it has {', '.join(names) or 'no case'}")
@@ -106,7 +106,8 @@ def _of_argument(argument: str, artifacts: Path) -> list[Contender]:
     return [one for one in found if claw in ("", one.claw)]
 
 
-def _of_run(run: RunDirectory) -> Iterator[Contender]:
+def contenders_of(run: RunDirectory) -> Iterator[Contender]:
+    """The claws of a run, sorted by name (raises RunError, OSError)."""
     manifest = run.manifest()
     planned = set(run.plan.cases()) | {case.id for case in run.cases()}
     for claw in sorted({case.claw for case in planned}):

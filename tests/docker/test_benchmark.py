@@ -101,6 +101,7 @@ class TestOracle:
             assert (oracle.folder / str(said["artifacts"]) / "git.patch").is_file()
         report = json.loads((oracle.folder / "report.json").read_text())
         assert report["summary"]["passed"] == 4
+        assert "<title>clawbench: " in (oracle.folder / "report.html").read_text()
         assert all({"outcome": "resolved"} in test["user_properties"] for test in report["tests"])
 
     def test_every_case_keeps_what_it_is_attributed_to(self, oracle: BenchRun) -> None:

@@ -19,6 +19,7 @@ SAYS = {
     "clawbench runs": "nightly",
     "clawbench status": "1 of 1 planned cases, 1 of them resolved",
     "clawbench verify": "(ended): sound",
+    "clawbench report": "report.html",
     "clawbench runs --json": '"resolved": 1',
     "clawbench status --json": '"state": "ended"',
     "clawbench verify --json": '"is_sound": true',

@@ -1,0 +1,1 @@
+"""`report.html`: the results of runs as one page that opens without a network."""
