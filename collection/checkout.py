@@ -6,34 +6,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
-from collection.classes import Change
 from common.errors import NotReadyError
+from evaluation.collection import Change
 from workspace.host_git import git
 from workspace.workspace_errors import ExportError
-
-
-class Arm(StrEnum):
-    """A way in which the patch gets to the judge."""
-
-    WORKSPACE = "workspace"
-    """The runner's diff of the agent's files."""
-    STRICT = "message-strict"
-    """The diff in the final message, by `git apply`."""
-    FUZZY = "message-fuzzy"
-    """The same diff, by all the commands that the official harness tries."""
-
-
-FUZZY = (
-    ("git", "apply", "--verbose"),
-    ("git", "apply", "--verbose", "--3way"),
-    ("git", "apply", "--verbose", "--reject"),
-    ("patch", "--batch", "--forward", "--fuzz=5", "-p1", "-i"),
-)
-"""The official harness's commands (`swebench.harness.run_evaluation.GIT_APPLY_CMDS`), each tried on a fresh tree."""
-STRICT = FUZZY[:1]
 
 
 @dataclass(frozen=True)

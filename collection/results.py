@@ -10,8 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from collection.checkout import Arm
-from collection.classes import Kind
+from evaluation.collection import Arm, Kind
 
 
 class Collected(BaseModel):

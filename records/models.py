@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from evaluation.collection import Arm, Kind
 from evaluation.outcomes import POLICY, Ending, Outcome, Policy, Verdict
 from records.files import RunError, write_json
 
@@ -327,7 +328,9 @@ class AgentResult(ModelUse):
     patch_bytes: int = 0
     start_tree: str = ""
     final_tree: str = ""
-    """The git trees before and after the patch."""
+    """The git trees before and after the claw's work."""
+    patch_tree: str = ""
+    """The git tree that the patch gives: the final tree without the claw's own files."""
     seconds: dict[str, float] = {}
     """Seconds by step."""
     patch_sha256: str = ""
@@ -341,12 +344,25 @@ class ExportRecord(AgentResult):
     is_final: bool
 
 
+class ArmRecord(Part):
+    """What the diff in the claw's final message gave, with `--collect paired`."""
+
+    arm: Arm
+    kind: Kind
+    """Compared with the files that the claw left."""
+    verdict: Verdict
+    """The official harness's; `apply_failed` without asking it if the patch was refused."""
+    detail: str = ""
+    seconds: float = 0.0
+    """For applying the patch and reading the result."""
+
+
 class CaseRecord(AgentResult):
     """`metadata.json`: the case has an outcome."""
 
     claw: str
     agent_label: str
-    """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
+    """The label of results: the claw, followed by the way of the patch unless that is `workspace`."""
     instance_id: str
     sample: int
     outcome: Outcome
@@ -360,6 +376,8 @@ class CaseRecord(AgentResult):
     """How often the command retried the case after infrastructure errors."""
     environment_problems: tuple[str, ...] = ()
     """What is known to be wrong with its environment on this machine."""
+    arms: tuple[ArmRecord, ...] = ()
+    """The other ways in which the patch could have reached the judge; empty without `--collect paired`."""
     files_sha256: str = ""
     """The digest of `files.json`."""
 

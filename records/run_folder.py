@@ -30,6 +30,8 @@ __all__ = ["REPORTS", "RunDirectory", "RunError"]
 
 REPORTS = ("junit.xml", "report.json", "summary.json", "report.html")
 """The reports that each command writes at its end."""
+COLLECTION = ("collection.json", "collection.md")
+"""The reports of `--collect paired`."""
 _WRITTEN_BY_EVERY_COMMAND = {
     MANIFEST,
     "plan.json",
@@ -40,6 +42,7 @@ _WRITTEN_BY_EVERY_COMMAND = {
     "checks",
     "gateway.log",
     *REPORTS,
+    *COLLECTION,
 }
 _LOOK_LIMIT = 60.0
 """Seconds for which readers that only check whether a run is in progress may delay its start."""

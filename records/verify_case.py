@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluation.judgement import EvaluationError, read_judgement
 from evaluation.outcomes import Outcome, Verdict, outcome_of
-from records.case_folder import EXPORT, FILES, METADATA, REQUESTS, CaseFolder
+from records.case_folder import EXPORT, FILES, METADATA, REQUESTS, STRICT_REFUSAL, CaseFolder
 from records.files import RunError, digest_of, digests_of, files_below, is_leftover
 from records.models import CaseRecord, ExportRecord, ModelUse, RunManifest, read_record
 
@@ -114,6 +114,8 @@ class CaseCheck:
         ending, verdict = record.ending, record.verdict
         if ending is None or outcome_of(ending, verdict) is not record.outcome:
             yield f"outcome {record.outcome} does not follow from ending {ending} and verdict {verdict}"
+        if record.detail.startswith(STRICT_REFUSAL) and verdict is Verdict.APPLY_FAILED:
+            return  # the official harness was not asked
         if verdict is Verdict.NOT_JUDGED:
             if record.patch_bytes or self._has_patch():
                 yield "its patch is not empty, but was not judged"

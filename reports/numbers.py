@@ -42,7 +42,7 @@ class Numbers:
 
     claw: str
     agent_label: str
-    """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
+    """The label of results: the claw, followed by the way of the patch unless that is `workspace`."""
     cases: list[CaseRecord] = field(default_factory=list)
     """The records of all cases with an outcome."""
     results: dict[str, list[bool]] = field(default_factory=dict)
@@ -198,7 +198,7 @@ class ClawSummary(Part):
 
     claw: str
     agent_label: str
-    """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
+    """The label of results: the claw, followed by the way of the patch unless that is `workspace`."""
     outcomes: dict[Outcome, int]
     """The number of cases for every outcome."""
     pass_at_1: PassRate | None

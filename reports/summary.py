@@ -11,9 +11,11 @@ from textwrap import wrap
 from rich.console import Console
 from rich.table import Table
 
+from collection.results import tables
 from evaluation.outcomes import Outcome
 from records.models import CaseRecord, Part, Tokens
 from records.run_folder import RunDirectory
+from reports.collected import collected_of
 from reports.numbers import Numbers, costs_of, numbers_of
 from reports.page.page import PAGE
 
@@ -52,13 +54,18 @@ def summary_lines(run: RunDirectory, numbers: Sequence[Numbers] | None = None) -
             if len(claws) > 1:
                 rows.append(("all", list(row([case for claw in claws for case in claw.cases]))))
         console.print(_table(title, headings, rows))
+    if collected := collected_of(case for claw in claws for case in claw.cases):
+        for title, headings, cells in tables(collected):
+            console.print(_table(title, headings[1:], [(row[0], row[1:]) for row in cells], "patch"))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return [*lines, *_remarks(numbers), f"page: {run.path / PAGE}", f"artifacts: {run.path}"]
 
 
-def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:
+def _table(
+    title: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], first: str = "claw"
+) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("claw", vertical="bottom", overflow="fold")  # long names may be wrapped, numbers must not
+    table.add_column(first, vertical="bottom", overflow="fold")  # long names may be wrapped, numbers must not
     for heading in headings:
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     for name, cells in rows:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from collection.checkout import Arm
-from collection.classes import Kind
 from collection.results import Collected
-from tests_bench.collection_study.conditions import INTACT, SILENT
+from evaluation.collection import Arm, Kind
+from gateway.behaviours.message_damage import INTACT, SILENT
 from tests_bench.collection_study.corpus import StudyTask
 
 pytestmark = pytest.mark.collection_study

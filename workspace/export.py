@@ -64,6 +64,8 @@ class Export:
     changed_files: int
     start_tree: str
     final_tree: str
+    patch_tree: str
+    """What `patch` gives: the final tree without the claw's own files."""
     seconds: float
 
 
@@ -133,7 +135,7 @@ class _Exporter:
         tree, raw = self._difference(final)
         self._check(raw, tree)
         kept = {path: entry for path, entry in final.items() if path not in agent_files}
-        _, patch = self._difference(kept) if agent_files else (tree, raw)
+        patch_tree, patch = self._difference(kept) if agent_files else (tree, raw)
         saved = _save(agent_files, save_agent_files_to)
         return Export(
             raw.decode(),
@@ -143,6 +145,7 @@ class _Exporter:
             len(kept),
             self._start.tree,
             tree,
+            patch_tree,
             time.monotonic() - began,
         )
 

@@ -224,8 +224,14 @@ class RunSession:
     def opening(self) -> list[str]:
         """Lines that say which run this is."""
         settings, lines = self.settings, []
-        if settings.adapter == "bare":
-            lines.append("--adapter bare: the diff in the claw's final message is judged instead of its changes")
+        if settings.collect == "paired":
+            lines.append(
+                "--collect paired: the claw's changes are judged, and the diff in its final message beside them"
+            )
+        elif settings.collect != "workspace":
+            lines.append(
+                f"--collect {settings.collect}: the diff in the claw's final message is judged instead of its changes"
+            )
         if settings.is_made_elsewhere:
             lines.append(
                 f"run {settings.run_id}: {', '.join(settings.predictions)} made the patches elsewhere, so model, prompt, "

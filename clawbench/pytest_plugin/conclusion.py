@@ -13,6 +13,7 @@ from clawbench.pytest_plugin import selection
 from clawbench.pytest_plugin.private_names import lacks_workers
 from records.case_id import CaseId
 from records.run_folder import RunDirectory, RunError
+from reports.collected import write_collection
 from reports.numbers import Numbers, write_summary
 from reports.page.page import PAGE, write_page
 from reports.summary import summary_lines
@@ -107,7 +108,8 @@ def conclude(session: pytest.Session, run: RunDirectory, asked: Iterable[CaseId]
             "rate": float(threshold.rate),
             "claws": {one.name: one.verdict for one in threshold.judged},
         }
-    session.config.stash[_NUMBERS] = write_summary(run, min_pass_rate)
+    numbers = session.config.stash[_NUMBERS] = write_summary(run, min_pass_rate)
+    write_collection(run, [case for claw in numbers for case in claw.cases])
     write_page([run], run.path / PAGE)
 
 

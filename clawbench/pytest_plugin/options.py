@@ -20,6 +20,7 @@ DEFAULT_RESERVE = 5 << 30
 _RENAMED = {
     "--gateway": "--network own (was --gateway off)",
     "--egress": "--network open (was --egress open)",
+    "--adapter": "--collect message-fuzzy (was --adapter bare)",
 }
 """Options of the last release and their present names; to be removed in the next release."""
 
@@ -162,11 +163,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "are then in the workspace; nothing is counted or limited. With open and own the results can't be compared "
         "with others, and the manifest says so (default: gateway)",
     },
-    "--adapter": {
-        "choices": ["full", "bare"],
-        "default": "full",
-        "help": "'bare' is the paper's minimal adapter, for any claw: the prompt is the issue and a request for a "
-        "diff in the final message, and that diff is judged instead of the changes in the repository (default: full)",
+    "--collect": {
+        "choices": ["workspace", "message-strict", "message-fuzzy", "paired"],
+        "default": "workspace",
+        "help": "how the patch gets to the judge. workspace: from the repository. message-fuzzy: the paper's minimal "
+        "adapter; the prompt is the issue and a request for a diff in the final message, and that diff is judged as "
+        "the official harness applies it. message-strict: the same, but it must pass `git apply`. paired: the prompt "
+        "asks for the edit and for the diff; the edit counts, and the diff is judged in both other ways, to compare "
+        "(default: workspace)",
     },
     "--agent-timeout": {
         "type": float,

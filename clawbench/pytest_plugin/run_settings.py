@@ -47,7 +47,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             artifacts=Path(option.artifacts).absolute(),
             model=choice.model,
             served=choice.served,
-            adapter=option.adapter,
+            collect=option.collect,
             agent_timeout=option.agent_timeout,
             exclude_waits=option.exclude_waits,
             spend_limit=option.spend_limit,
@@ -102,7 +102,7 @@ def _refuse_with_predictions(config: pytest.Config) -> None:
     asked = [name for name in ("--model", "--gold", *_OF_THE_GATEWAY) if getattr(option, _dest(name))]
     unusual = {
         "--samples": option.samples != 1,
-        "--adapter": option.adapter != "full",
+        "--collect": option.collect != "workspace",
         "--network": option.network != "gateway",
     }
     asked += [name for name, is_asked in unusual.items() if is_asked]
@@ -133,5 +133,5 @@ def _default_run_id(config: pytest.Config, choice: Choice) -> str:
         return f"judge-{'-'.join(predictions(config))}"[: 119 - len(moment)] + f"-{moment}"
     claws = "-".join(selection(config).claws) or "none"
     model = re.sub(r"[^A-Za-z0-9._-]", "-", choice.model)
-    bare = "-bare" if config.option.adapter == "bare" else ""
-    return f"{claws}{bare}-{model}"[: 119 - len(moment)] + f"-{moment}"
+    way = "" if config.option.collect == "workspace" else f"-{config.option.collect}"
+    return f"{claws}{way}-{model}"[: 119 - len(moment)] + f"-{moment}"

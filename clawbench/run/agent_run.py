@@ -24,7 +24,7 @@ from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from evaluation.predictions_file import PredictionsError
 from gateway.case_models import CaseCounts
-from records.case_folder import SESSION
+from records.case_folder import MESSAGE_PATCH, SESSION
 from records.models import ExportRecord, write_record
 from workspace.container import Keep, open_workspace
 from workspace.export import Export, export
@@ -269,9 +269,12 @@ class FreshContainer:
         usage = UsageRecord(gateway=run.counts, claw=told, mismatches=differing)
         write_record(case.folder.path / "usage.json", usage)
         patch, detail = exported.patch, run.detail
-        if settings.adapter == "bare":
-            patch, why_empty = self._patch_in_message(run, session)
-            detail = detail or why_empty
+        if settings.collect != "workspace":
+            in_message, why_empty = self._patch_in_message(run, session)
+            if settings.collect == "paired":
+                case.folder.write_text(MESSAGE_PATCH, in_message)
+            else:
+                patch, detail = in_message, detail or why_empty
         record = ExportRecord(
             **model_use(run.counts, told, has_price=settings.has_price).model_dump(),
             model_name_or_path=f"{settings.agent_label(case.claw)}/{settings.model}",
@@ -284,6 +287,7 @@ class FreshContainer:
             patch_bytes=len(patch.encode()),
             start_tree=exported.start_tree,
             final_tree=exported.final_tree,
+            patch_tree=exported.patch_tree,
             seconds={name: round(spent, 3) for name, spent in case.seconds.items()},
         )
         case.folder.disarm_session()  # before the export counts: a resumed case does not come here again

@@ -12,10 +12,12 @@ import demo.task_images
 from adapters.base import Adapter, Task, apis_of
 from adapters.prompts import render
 from adapters.registry import adapter
+from clawbench.run import message_arms
 from clawbench.run.recordings import CASSETTE, cassette, recorded
 from clawbench.run.settings import Served, Settings
 from clawbench.run.usage import use_in
 from clawbench.run.worker_context import WorkerContext
+from evaluation.collection import Arm
 from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance, by_id
@@ -23,10 +25,10 @@ from evaluation.outcomes import Outcome, Verdict, outcome_of
 from evaluation.rows import read_row
 from gateway.case_models import CaseSpec
 from gateway.client import GatewayError
-from records.case_folder import CaseFolder
+from records.case_folder import EVALUATION, CaseFolder
 from records.case_id import CaseId
 from records.journal import now
-from records.models import AgentResult, CaseRecord
+from records.models import AgentResult, ArmRecord, CaseRecord
 from workspace.container import GATEWAY_PORT
 from workspace.instance_images import find_image
 from workspace.owner import labels
@@ -233,27 +235,49 @@ class Case:
         if export is None:
             raise RuntimeError(f"{self.case_id} has no export to judge")
         judgement = Judgement(Verdict.NOT_JUDGED)
-        if patch:
-            image = self.prepared.evaluation
-            with self.evaluating("the official harness judges the patch"):
-                judgement = judge(
-                    self.instance,
-                    patch,
-                    client=self.context.client,
-                    image=image,
-                    model_name=export.model_name_or_path,
-                    timeout=self.context.settings.eval_timeout,
-                    folder=self.folder.path / "evaluation",
-                    labels=self.labels,
-                    ended_from_within=self.context.ended_from_within,
-                    home=self.context.home,
-                )
+        arms: tuple[ArmRecord, ...] = ()
+        collect = self.context.settings.collect
+        refusal = message_arms.strict_refusal(self, patch) if patch and collect == Arm.STRICT.value else ""
+        if refusal:
+            judgement = Judgement(Verdict.APPLY_FAILED, detail=refusal)
+        elif patch:
+            judgement = self.official_judgement(patch, export.model_name_or_path, EVALUATION)
+        if collect == "paired":
+            arms = message_arms.judged(self, export, judgement)
         self.folder.require_manifest()
         outcome = outcome_of(export.ending, judgement.verdict)
-        self._finish(outcome, export, judgement)
+        self._finish(outcome, export, judgement, arms)
         return CaseVerdict(outcome)
 
-    def _finish(self, outcome: Outcome, result: AgentResult, judgement: Judgement) -> None:
+    def official_judgement(self, patch: str, model_name: str, folder: str) -> Judgement:
+        """What the official harness says about a patch.
+
+        Args:
+            patch: the patch; not empty.
+            model_name: the `model_name_or_path` of its prediction.
+            folder: for the harness's logs, in the case's folder.
+
+        Raises:
+            EvaluationError: the harness gave no verdict.
+        """
+        image = self.prepared.evaluation
+        with self.evaluating("the official harness judges the patch"):
+            return judge(
+                self.instance,
+                patch,
+                client=self.context.client,
+                image=image,
+                model_name=model_name,
+                timeout=self.context.settings.eval_timeout,
+                folder=self.folder.path / folder,
+                labels=self.labels,
+                ended_from_within=self.context.ended_from_within,
+                home=self.context.home,
+            )
+
+    def _finish(
+        self, outcome: Outcome, result: AgentResult, judgement: Judgement, arms: tuple[ArmRecord, ...] = ()
+    ) -> None:
         agent_label = self.context.settings.agent_label(self.claw)
         manifest = self.folder.manifest()
         mark = manifest.gold if manifest is not None else None
@@ -273,6 +297,7 @@ class Case:
             "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
             "finished": now(),
             "environment_problems": mark.problems if mark is not None else (),
+            "arms": arms,
         }
         record = CaseRecord.model_validate(facts)
         self.context.run.finish(self.folder, record, worker=self.context.worker)

@@ -71,8 +71,8 @@ class Settings(_Strict):
     """Its name in records: `scripted:<name>`, `<provider>/<model>`, `replay:<run>`, `own[:<name>]`."""
     served: Served | None = None
     """None for a scripted model, whose name says everything."""
-    adapter: Literal["full", "bare"] = "full"
-    """`bare`: the claw gets only the issue, and the diff in its final message is judged instead of its changes."""
+    collect: Literal["workspace", "message-strict", "message-fuzzy", "paired"] = "workspace"
+    """How the patch gets to the judge: an `evaluation.collection.Arm`, or all of them from one run of the claw."""
     agent_timeout: float = Field(gt=0, le=LONGEST)
     """Seconds of wall-clock time for one claw on one instance."""
     exclude_waits: bool = False
@@ -150,8 +150,8 @@ class Settings(_Strict):
         return self.network == "own" or (self.served is not None and self.served.behind is not None)
 
     def agent_label(self, claw: str) -> str:
-        """The label of results: the claw, followed by the adapter's kind unless that is `full`."""
-        return claw if self.adapter == "full" else f"{claw}-{self.adapter}"
+        """The label of results: the claw, followed by the way of the patch unless that is `workspace`."""
+        return claw if self.collect == "workspace" else f"{claw}-{self.collect}"
 
     def prompt_file(self, own: str) -> str:
         """The template in `prompts/`.
@@ -159,7 +159,7 @@ class Settings(_Strict):
         Args:
             own: the one that the claw's adapter names.
         """
-        return own if self.adapter == "full" else "bare.txt"
+        return {"workspace": own, "paired": "paired.txt"}.get(self.collect, "bare.txt")
 
     def attributed(self) -> dict[str, Any]:
         """The settings that affect results, for the manifest.

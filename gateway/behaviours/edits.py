@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from functools import lru_cache
 
 from gateway.behaviours import patches
 from gateway.behaviours.base import Behaviour, Job, Pace, in_order, run_script, script, upload
+from gateway.behaviours.message_damage import CONDITIONS, INTACT
 
 SLOW = Pace(before=1.0, between=0.3)
 
@@ -64,6 +66,24 @@ def _chat(job: Job, _results: str) -> str:
     )
 
 
+def typing(error: float, seed: int) -> Behaviour:
+    """Fix the issue, and type the diff as well, sometimes wrongly.
+
+    Args:
+        error: the share of cases whose diff is damaged, from 0 to 1.
+        seed: another seed damages other cases, in other ways.
+    """
+
+    def typed(job: Job, _results: str) -> str:
+        chance = random.Random(f"{seed} {job.case_id}")  # noqa: S311 - a reproducible choice, no secret
+        is_damaged = chance.random() < error
+        damage = chance.choice([name for name in CONDITIONS if name != INTACT]) if is_damaged else INTACT
+        return f"I fixed the issue. This is the whole change as a diff.\n\n{CONDITIONS[damage](job.gold_patch)}"
+
+    about = "edits as oracle does, and types the diff into its final message; a share of the diffs is damaged"
+    return Behaviour(about, in_order(gold_edit), typed)
+
+
 oracle = Behaviour(
     "edits the tree as the gold patch does, through the claw's shell tool", in_order(gold_edit), _fixed
 )
@@ -71,4 +91,5 @@ noop = Behaviour("answers at once and changes nothing")
 wrong = Behaviour("makes a wrong edit at the place of the right one", in_order(wrong_edit), _edited)
 partial = Behaviour("applies half of the gold patch's hunks", in_order(partial_edit), _edited)
 chatty = Behaviour("answers with the gold patch as text and edits nothing", conclude=_chat)
+typist = typing(error=0.0, seed=0)
 slow = Behaviour("does what oracle does, streaming slowly", in_order(gold_edit), _fixed, pace=SLOW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bench_run import ROOT, BenchRun, environment, run_bench
+from support.user_commands import documented, run
 
 from adapters.generic import generic_adapter
 from adapters.registry import adapter, installed
@@ -172,7 +174,9 @@ def test_nanobots_last_message(tmp_path: Path, rows: list[str], message: str) ->
 
 
 def bare(folder: Path, claw: str, model: str) -> BenchRun:
-    return run_bench(folder, "bare", "-k", f"{claw} and confmerge", "--adapter=bare", f"--model=scripted:{model}")
+    return run_bench(
+        folder, "bare", "-k", f"{claw} and confmerge", "--collect=message-fuzzy", f"--model=scripted:{model}"
+    )
 
 
 @pytest.mark.docker
@@ -187,14 +191,14 @@ def test_a_diff_that_is_said_is_judged(tmp_path: Path, claw: str) -> None:
     message = (folder / "final_message.txt").read_bytes().decode()
     (prediction,) = run.predictions()
     assert message.startswith("I found the cause")
-    assert prediction["model_name_or_path"] == f"{claw}-bare/scripted:chatty"
+    assert prediction["model_name_or_path"] == f"{claw}-message-fuzzy/scripted:chatty"
     assert prediction["model_patch"] == (folder / "git.patch").read_bytes().decode() == patch_in(message)
     prompt = (folder / "prompt.txt").read_text()
     assert "unified diff in your final message" in prompt
     assert "RULES" not in prompt
     assert "git.patch" not in prompt
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert (manifest["settings"]["adapter"], manifest["prompt"]) == ("bare", "bare.txt")
+    assert (manifest["settings"]["collect"], manifest["prompt"]) == ("message-fuzzy", "bare.txt")
     counts = json.loads((folder / "usage.json").read_text())["gateway"]
     assert counts["tool_surface"] == sorted(adapter(claw).allowed_tools or ())
 
@@ -211,8 +215,49 @@ def test_what_is_done_and_not_said_is_kept_and_not_judged(tmp_path: Path) -> Non
     assert (folder / "final_message.txt").read_text().startswith("I fixed the issue")
 
 
+@pytest.mark.docker
+@pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot")
+def test_one_run_of_a_claw_is_collected_in_three_ways(tmp_path: Path) -> None:
+    """The documented command with more tasks; what the scripted model does to each diff follows from the seed."""
+    _, command = documented(ROOT / "docs" / "collection-study.md")
+    words = [word.replace("ledgerlite", "(ledgerlite or confmerge or csvline or taskdag)") for word in command]
+    words = [word.replace("error=1&seed=1", "error=0.9&seed=1") for word in words]
+    done = run([*words, "-n", "2", f"--artifacts={tmp_path}"])
+    found = BenchRun(tmp_path / "paired", done.returncode, done.stdout)
+    refused, exact, less = ("rejected", "apply_failed"), ("exact", "resolved"), ("under_edit", "unresolved")
+    ways = {
+        name: [(arm["kind"], arm["verdict"]) for arm in record["arms"]] for name, record in found.cases().items()
+    }
+    assert set(found.outcomes().values()) == {"resolved"}, found.output
+    assert ways == {
+        "demo__confmerge-87": [exact, exact],  # intact
+        "demo__csvline-19": [refused, exact],  # stale context
+        "demo__ledgerlite-204": [less, less],  # a dropped hunk
+        "demo__taskdag-27": [refused, refused],  # tabs for spaces
+    }
+    assert re.search(r"message-fuzzy +4 +50\.0% +25\.0% +25\.0% +25\.0%", found.output), found.output
+    table = json.loads((found.folder / "collection.json").read_text())
+    assert [arm["resolved"] for arm in table["arms"]] == [1.0, 0.25, 0.5]
+    assert "the change that was judged" in (found.folder / "collection.md").read_text()
+    folder = found.case_folder("demo__ledgerlite-204")
+    assert (folder / "prompt.txt").read_text().count("as a unified diff") == 2
+    assert json.loads((folder / "manifest.json").read_text())["prompt"] == "paired.txt"
+    assert "(ended): sound" in run(["clawbench", "verify", "paired", f"--artifacts={tmp_path}"]).stdout
+
+
+@pytest.mark.docker
+@pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot")
+def test_strict_collection_refuses_what_git_refuses(tmp_path: Path) -> None:
+    options = ["--collect=message-strict", "--model=scripted:typist?error=1&seed=2"]
+    found = run_bench(tmp_path, "strict", "-k", "nanobot and cronspan", *options)
+    assert found.outcomes() == {"demo__cronspan-118": "apply_failed"}, found.output
+    assert "`git apply` refuses the diff in its final message" in found.output
+    assert not (found.case_folder("demo__cronspan-118") / "evaluation").exists()
+    assert "(ended): sound" in run(["clawbench", "verify", "strict", f"--artifacts={tmp_path}"]).stdout
+
+
 @pytest.mark.parametrize(
-    ("options", "name"), [([], "nanobot-scripted"), (["--adapter=bare"], "nanobot-bare-scripted")]
+    ("options", "name"), [([], "nanobot-scripted"), (["--collect=paired"], "nanobot-paired-scripted")]
 )
 def test_a_run_is_named_by_its_adapter(options: list[str], name: str) -> None:
     code = (

@@ -122,10 +122,10 @@ def test_a_local_module_is_a_claw(three: BenchRun) -> None:
 
 @pytest.mark.docker
 def test_an_installed_package_is_a_claw_in_workers_and_for_the_bare_adapter(package: Path, tmp_path: Path) -> None:
-    options = ["-n", "1", "-k", "toyclaw and cronspan", "--adapter=bare", "--model=scripted:chatty"]
+    options = ["-n", "1", "-k", "toyclaw and cronspan", "--collect=message-fuzzy", "--model=scripted:chatty"]
     run = run_bench(tmp_path, "toy", *options, PYTHONPATH=str(package))
     assert run.outcomes() == {ONE_ID: "resolved"}, run.output
-    assert [row["model_name_or_path"] for row in run.predictions()] == ["toyclaw-bare/scripted:chatty"]
+    assert [row["model_name_or_path"] for row in run.predictions()] == ["toyclaw-message-fuzzy/scripted:chatty"]
     assert set(run.junit()) == {f"test_resolved[toyclaw-{ONE_ID}]"}
 
 

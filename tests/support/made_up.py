@@ -16,7 +16,7 @@ from records.run_folder import RunDirectory
 HARNESS = "swebench 5.0.2"
 SETTINGS: dict[str, Any] = {
     "model": "acme/big-1",
-    "adapter": "full",
+    "collect": "workspace",
     "network": "gateway",
     "harness": HARNESS,
 }

@@ -13,11 +13,11 @@ from support.bench_run import ROOT
 from support.user_commands import documented, run
 from swebench.harness.run_evaluation import GIT_APPLY_CMDS
 
-from collection.checkout import FUZZY, STRICT, Arm, Checkout
-from collection.classes import Change, Kind, kind_of
+from collection.checkout import Checkout
 from collection.results import Collected, by_arm, markdown, mixes
+from evaluation.collection import FUZZY, STRICT, Arm, Change, Kind, kind_of
 from evaluation.message_patch import patch_in
-from tests_bench.collection_study.conditions import CONDITIONS, SILENT
+from gateway.behaviours.message_damage import CONDITIONS, SILENT
 from tests_bench.collection_study.corpus import study_tasks
 
 START = {"pkg/a.py": b"".join(b"line %d\n" % number for number in range(60)), "b.txt": b"one\ntwo\n"}
@@ -146,7 +146,7 @@ def test_rates_and_mixes_by_hand() -> None:
 def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The command of docs/collection-study.md."""
     folder = tmp_path_factory.mktemp("study")
-    (command,) = documented(ROOT / "docs" / "collection-study.md")
+    command, _ = documented(ROOT / "docs" / "collection-study.md")
     done = run([*command, f"--artifacts={folder}"])
     assert done.returncode == 0, done.stdout
     return done.stdout, folder / "collection-study"

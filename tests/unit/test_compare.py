@@ -209,7 +209,7 @@ def test_a_run_against_itself_shows_no_difference(tmp_path: Path) -> None:
 
 
 SETTINGS: dict[str, tuple[str, Any]] = {
-    "collection": ("adapter", "bare"),
+    "collection": ("collect", "message-fuzzy"),
     "model": ("model", "acme/big-2"),
     "provider": ("served", {"behind": {"base_url": "https://other.example"}}),
     "budget": ("agent_timeout", 60),
@@ -276,7 +276,7 @@ def test_a_planted_confounder_is_named_and_hides_the_difference(factor: str, tmp
 
 
 def settings_of(key: str, value: Any) -> dict[str, Any]:
-    return {"settings": {"model": "acme/big-1", "network": "gateway", "adapter": "full", key: value}}
+    return {"settings": {"model": "acme/big-1", "network": "gateway", "collect": "workspace", key: value}}
 
 
 def test_a_setting_that_no_rule_knows_confounds(tmp_path: Path) -> None:

@@ -78,3 +78,10 @@ def test_what_generics_prompt_adds_is_about_its_tools() -> None:
     assert len(added) == 3
     assert all(any(tool in line for tool in GENERIC_TOOLS) for line in added)
     assert all(tool in "".join(added) for tool in GENERIC_TOOLS)
+
+
+def test_the_paired_prompt_differs_only_in_asking_for_the_diff() -> None:
+    differences = list(difflib.ndiff(lines_of("default.txt"), lines_of("paired.txt")))
+    added = [line[2:] for line in differences if line.startswith("+ ")]
+    assert len([line for line in differences if line.startswith("- ")]) == len(added) == 3
+    assert "".join(added).count("unified diff") == 2

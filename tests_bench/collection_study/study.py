@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from collection.checkout import FUZZY, STRICT, Applied, Arm, Checkout
-from collection.classes import kind_of
+from collection.checkout import Applied, Checkout
 from collection.results import Collected
+from evaluation.collection import FUZZY, STRICT, Arm, kind_of
 from evaluation.message_patch import patch_in
-from tests_bench.collection_study.conditions import CONDITIONS
+from gateway.behaviours.message_damage import CONDITIONS
 from tests_bench.collection_study.corpus import StudyTask
 
 _TEST = "import sys; sys.path.insert(0, '.')\n"

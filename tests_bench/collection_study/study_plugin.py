@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from collection.results import Collected, as_json, markdown, tables
+from gateway.behaviours.message_damage import INTACT
 from records.files import write_atomically
-from tests_bench.collection_study.conditions import INTACT
 from tests_bench.collection_study.corpus import StudyTask, study_tasks
 from tests_bench.collection_study.study import collect
 

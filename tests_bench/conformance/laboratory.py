@@ -199,7 +199,7 @@ class Laboratory:
                 "artifacts": self.folder,
                 "run_id": run.name,
                 "model": f"scripted:{run.model}",
-                "adapter": "full",
+                "collect": "workspace",
                 "agent_timeout": self._budget(run),
                 "max_turns": run.max_turns,
                 "resume": False,

@@ -101,7 +101,7 @@ class Engine:
         for name in saved:
             (save_agent_files_to / name).parent.mkdir(parents=True, exist_ok=True)
             (save_agent_files_to / name).write_text("of no use\n")
-        return Export(patch, patch, (), saved, int(bool(patch)), "1" * 40, "2" * 40, 0.0)
+        return Export(patch, patch, (), saved, int(bool(patch)), "1" * 40, "2" * 40, "2" * 40, 0.0)
 
     # -- the judge --------------------------------------------------------------------------------------
 

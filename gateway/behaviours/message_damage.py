@@ -1,4 +1,7 @@
-"""What can be wrong with the diff that an agent types into its final message. None of it touches the agent's files."""
+"""What can be wrong with the diff that an agent types into its final message. None of it touches the agent's files.
+
+The collection study uses these, and the scripted model `typist`.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ CONDITIONS: dict[str, Callable[[str], str]] = {
     "dropped hunk": _dropped_hunk,
     "truncated": _truncated,
 }
-"""By name, what becomes of the diff; every task's diff has at least two hunks."""
+"""By name, what becomes of the diff. The last two take a hunk away, so they need a diff with two."""
 INTACT = "intact"
 SILENT = ("dropped hunk", "truncated")
 """Conditions whose messages apply without any error, and give files that the agent did not write."""

@@ -1,4 +1,4 @@
-"""What applying a collected patch gave, compared with the files that the agent left: trees are compared, not texts."""
+"""The ways in which a patch gets from the agent to the judge, and what each gave: trees are compared, not texts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ from enum import StrEnum
 
 from unidiff.constants import LINE_TYPE_ADDED, LINE_TYPE_REMOVED
 from unidiff.patch import PatchedFile, PatchSet
+
+
+class Arm(StrEnum):
+    """A way in which the patch gets to the judge."""
+
+    WORKSPACE = "workspace"
+    """The runner's diff of the agent's files."""
+    STRICT = "message-strict"
+    """The diff in the final message, by `git apply`."""
+    FUZZY = "message-fuzzy"
+    """The same diff, by all the commands that the official harness tries."""
+
+
+FUZZY = (
+    ("git", "apply", "--verbose"),
+    ("git", "apply", "--verbose", "--3way"),
+    ("git", "apply", "--verbose", "--reject"),
+    ("patch", "--batch", "--forward", "--fuzz=5", "-p1", "-i"),
+)
+"""The official harness's commands (`swebench.harness.run_evaluation.GIT_APPLY_CMDS`), each tried on a fresh tree."""
+STRICT = FUZZY[:1]
 
 
 class Kind(StrEnum):
