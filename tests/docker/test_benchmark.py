@@ -159,21 +159,6 @@ def test_a_diff_that_is_only_said_is_no_patch(tmp_path: Path) -> None:
     assert "diff --git" in (run.case_folder(ONE_ID) / "agent_stdout.log").read_text()
 
 
-def test_wrong_edits_are_unresolved_in_every_language_and_a_failure_is_five_lines(tmp_path: Path) -> None:
-    others = ("ledgerlite", "confmerge")  # Python, as the one that is left
-    which = f"nanobot and not ({' or '.join(others)})"
-    run = run_bench(tmp_path, fresh_id("wrong"), "-n", "2", "-k", which, "--model", "scripted:wrong")
-    assert run.counts == {"failed": 8}, run.output
-    assert set(run.outcomes().values()) == {"unresolved"}
-    shown = re.split(r"^_{5,} .* _{5,}$", run.output, flags=re.MULTILINE)[1]
-    lines = [line for line in shown.splitlines() if line.strip() and not line.startswith("[gw")]
-    assert len(lines) <= 5
-    assert lines[0].startswith("unresolved: ")
-    assert lines[1].startswith("failing tests: ")
-    assert lines[-1].startswith("artifacts: ")
-    assert "Traceback" not in run.output
-
-
 def test_a_claw_that_is_not_installed_is_an_error_that_says_so_and_others_are_not_collected(
     tmp_path: Path,
 ) -> None:
@@ -186,10 +171,17 @@ def test_a_claw_that_is_not_installed_is_an_error_that_says_so_and_others_are_no
     assert "no tests" in unnamed.output
 
 
-def test_some_hunks_of_several_are_unresolved(tmp_path: Path) -> None:
+def test_some_hunks_of_several_are_unresolved_and_a_failure_is_five_lines(tmp_path: Path) -> None:
     run = run_bench(tmp_path, fresh_id("partial"), "-k", ONE, "--model=scripted:partial")
     assert run.outcomes() == {ONE_ID: "unresolved"}
     assert 0 < len(edits(run.predictions()[0]["model_patch"])) < len(edits(gold(ONE_ID)))
+    shown = re.split(r"^_{5,} .* _{5,}$", run.output, flags=re.MULTILINE)[1]
+    lines = [line for line in shown.partition("\n-----")[0].splitlines() if line.strip()]
+    assert len(lines) <= 5
+    assert lines[0].startswith("unresolved: ")
+    assert lines[1].startswith("failing tests: ")
+    assert lines[-1].startswith("artifacts: ")
+    assert "Traceback" not in run.output
 
 
 @pytest.mark.parametrize(
@@ -221,24 +213,18 @@ def test_a_claw_without_end_is_a_timeout_within_its_budget(tmp_path: Path, model
 
 
 def test_an_agent_that_attacks_the_export_still_hands_in_exactly_its_edit(tmp_path: Path) -> None:
-    which = "nanobot and (ledgerlite or csvline)"
-    run = run_bench(tmp_path, fresh_id("tamper"), "-n", "2", "-m", "demo", "-k", which, "--model=scripted:tamper")
-    assert run.counts == {"passed": 2}, run.output
-    for row in run.predictions():
-        assert edits(row["model_patch"]) == edits(gold(row["instance_id"]))
+    run = run_bench(tmp_path, fresh_id("tamper"), "-k", ONE, "--model=scripted:tamper")
+    assert run.outcomes() == {ONE_ID: "resolved"}, run.output
+    assert edits(run.predictions()[0]["model_patch"]) == edits(gold(ONE_ID))
 
 
 @pytest.mark.parametrize(("model", "bad", "held"), [("git", "LEAK", "NO-LEAK"), ("escape", "ESCAPE", "HELD")])
 def test_an_agent_that_looks_for_the_fix_or_a_way_out_finds_nothing(
     tmp_path: Path, model: str, bad: str, held: str
 ) -> None:
-    run = run_bench(
-        tmp_path, fresh_id(model), "-k", "nanobot and (ledgerlite or csvline)", f"--model=scripted:{model}"
-    )
-    assert set(run.outcomes().values()) == {"empty_patch"}, run.output
-    for instance_id in run.outcomes():
-        session = "".join(
-            path.read_text() for path in run.case_folder(instance_id).rglob("session/sessions/**/*.jsonl")
-        )
-        assert not re.search(rf"(?<![A-Z-]){bad}:", session)
-        assert len(set(re.findall(rf"{held}:[\w-]+", session))) > 25, "the probes ran"
+    run = run_bench(tmp_path, fresh_id(model), "-k", ONE, f"--model=scripted:{model}")
+    assert run.outcomes() == {ONE_ID: "empty_patch"}, run.output
+    found = run.case_folder(ONE_ID).rglob("session/sessions/**/*.jsonl")
+    session = "".join(path.read_text() for path in found)
+    assert not re.search(rf"(?<![A-Z-]){bad}:", session)
+    assert len(set(re.findall(rf"{held}:[\w-]+", session))) > 25, "the probes ran"
