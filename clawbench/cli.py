@@ -23,6 +23,7 @@ from adapters.base import BadOptionError, NotInstalledError
 from adapters.runtimes import default_home
 from clawbench import ROOT, compare_command, lite_command, run_commands
 from common.errors import ClawbenchError
+from evaluation.lists import DATASET
 
 console = Console(highlight=False)
 
@@ -187,10 +188,16 @@ def judge(context: typer.Context) -> None:
     file has JSON lines, a list or an object by instance id; a folder with such a file can be named, too. Exit codes:
     those of pytest, but 2 if the command makes no sense.
     """
-    files = list(takewhile(lambda word: not word.startswith("-"), context.args))
+    files, options = _words_and_options(context.args)
     if not files:
         raise BadOptionError("name a file of predictions, as in `clawbench judge preds.json`")
-    _become_pytest(*(f"--predictions={file}" for file in files), arguments=context.args[len(files) :])
+    _become_pytest(*(f"--predictions={file}" for file in files), arguments=options)
+
+
+def _words_and_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words before the first option, and everything from there on."""
+    words = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    return words, list(arguments[len(words) :])
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -218,11 +225,25 @@ def _become_pytest(*mode: str, arguments: Sequence[str]) -> NoReturn:
     os.execv(sys.executable, command)  # noqa: S606 - a list of our own making
 
 
-@tasks.command("check")
+@tasks.command("check", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def check(
-    ids: Annotated[list[str] | None, typer.Argument(help="Instances; by default the whole embedded set.")] = None,
+    context: typer.Context,
+    dataset: Annotated[
+        str | None, typer.Option(help="Check these rows instead: a file, a folder or a dataset on the hub.")
+    ] = None,
 ) -> None:
-    """Check the embedded tasks: gold resolves, an empty patch does not, every leak is there and gets stripped."""
+    """Check tasks: the gold patch resolves, an empty patch does not, and no later commit is left in the image.
+
+    Takes ids; by default, all tasks are checked. The embedded ones must also have every leak before they are stripped.
+    With --dataset, this is `clawbench gold` for its rows, and takes the same options, such as `--repeat 5`, which judges
+    gold five times to find unstable tests.
+    """
+    ids, options = _words_and_options(context.args)
+    if dataset is not None:
+        chosen = ["-k", " or ".join(ids)] if ids else []
+        _become_pytest("--gold", f"--dataset={dataset}", f"--set={DATASET}", arguments=[*chosen, *options])
+    if options:
+        raise BadOptionError(f"{options[0]}: only with --dataset")
     from clawbench.preflight.task_checks import check_tasks
     from clawbench.run.worker_context import connect
     from demo.task_images import embedded_ids

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -14,6 +14,11 @@ from common.errors import ClawbenchError
 LISTS = Path(__file__).resolve().parent.parent / "instance_lists"
 LANGUAGE_GROUPS = ("c", "go", "java", "javascript", "php", "python", "ruby", "rust")
 """The paper's eight groups; C and C++ are one group, and so are JavaScript and TypeScript."""
+
+OTHER_LANGUAGE = "other"
+"""The group of an instance of `--dataset` in none of these languages."""
+DATASET = "dataset"
+"""The set of the instances of `--dataset`, and the set's name of those that no instance list has."""
 
 DATASETS = {
     "demo": "demo",
@@ -47,6 +52,8 @@ class ListedInstance:
     language_group: str
     set_name: str
     lite: bool = False
+    in_dataset: bool = False
+    """Whether `--dataset` has it."""
 
     @property
     def embedded(self) -> bool:
@@ -56,14 +63,31 @@ class ListedInstance:
     @property
     def markers(self) -> tuple[str, ...]:
         """The pytest markers that select it."""
+        of_dataset = (DATASET,) if self.in_dataset else ()
+        if self.set_name == DATASET:
+            return (*of_dataset, self.language_group)
         whole = () if self.embedded else ("full",)
-        return (self.set_name, *whole, *(("lite",) if self.lite else ()), self.language_group)
+        return (self.set_name, *whole, *(("lite",) if self.lite else ()), *of_dataset, self.language_group)
+
+
+_of_dataset: dict[str, ListedInstance] = {}
+
+
+def know_dataset(instances: Iterable[ListedInstance]) -> None:
+    """List the instances of `--dataset` too; those that were listed so before are forgotten."""
+    _of_dataset.clear()
+    _of_dataset.update((one.instance_id, one) for one in instances)
+    listed_instances.cache_clear()
+    by_id.cache_clear()
 
 
 @cache
 def listed_instances() -> tuple[ListedInstance, ...]:
-    """All instances: the embedded set first, then by set and id, in the same order in every process."""
-    return tuple(instance for name in DATASETS for instance in _read(name))
+    """All instances: the embedded set, then by set and id, then those of `--dataset`; the same in every process."""
+    known = [instance for name in DATASETS for instance in _read(name)]
+    ids = {instance.instance_id for instance in known}
+    more = [one for name, one in _of_dataset.items() if name not in ids]
+    return (*(_of_dataset.get(one.instance_id, one) for one in known), *more)
 
 
 @cache

@@ -50,14 +50,17 @@ class Source:
     revision: str | None = None
     """The commit of a dataset on the hub; else None."""
 
-    def rows(self, wanted: Collection[str]) -> Iterator[Row]:
+    def rows(self, wanted: Collection[str] | None) -> Iterator[Row]:
         """The rows of the wanted ids, and everything that is no row or has no id.
+
+        Args:
+            wanted: the ids; None means all rows.
 
         Raises:
             InstanceError: the source can't be read.
         """
         try:
-            yield from _rows(self.path, frozenset(wanted))
+            yield from _rows(self.path, None if wanted is None else frozenset(wanted))
         except (OSError, ValueError) as error:
             raise InstanceError(f"{self.name} can't be read as rows: {error}") from error
 
@@ -125,7 +128,7 @@ def _from_hub(name: str, revision: str | None) -> Source:
     return Source(name, folder, folder.name)
 
 
-def _rows(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+def _rows(path: Path, wanted: frozenset[str] | None) -> Iterator[Row]:
     if path.is_file():
         yield from _rows_of_file(path, wanted)
     elif (path / "tasks").is_dir():
@@ -148,7 +151,7 @@ def _rows(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
             yield from _rows_of_file(file, wanted)
 
 
-def _rows_of_file(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+def _rows_of_file(path: Path, wanted: frozenset[str] | None) -> Iterator[Row]:
     if path.suffix == ".jsonl":
         found = _json_lines(path)
     elif path.suffix == ".json":
@@ -159,7 +162,7 @@ def _rows_of_file(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
         raise ValueError(f"a file of rows must end in one of {', '.join(_SUFFIXES)}")
     for row in found:
         # a row without an id may be the one that is missing, so it is reported
-        if not isinstance(row.instance_id, str) or row.instance_id in wanted:
+        if wanted is None or not isinstance(row.instance_id, str) or row.instance_id in wanted:
             yield row
 
 
@@ -215,7 +218,7 @@ def _parquet(path: Path) -> Iterator[Row]:
         yield _as_row(f"{path.name}, row {number}", value)
 
 
-def _saved_dataset(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
+def _saved_dataset(path: Path, wanted: frozenset[str] | None) -> Iterator[Row]:
     from datasets import DatasetDict, load_from_disk  # noqa: PLC0415 - takes seconds
 
     saved = load_from_disk(str(path))
@@ -226,12 +229,12 @@ def _saved_dataset(path: Path, wanted: frozenset[str]) -> Iterator[Row]:
     if "instance_id" not in saved.column_names:
         raise ValueError("it has no column instance_id")
     for number, name in enumerate(saved["instance_id"]):
-        if not isinstance(name, str) or name in wanted:
+        if wanted is None or not isinstance(name, str) or name in wanted:
             yield _as_row(f"{path.name}, row {number + 1}", saved[number])
 
 
-def _task_repo(tasks: Path, wanted: frozenset[str]) -> Iterator[Row]:
-    for name in sorted(wanted):
+def _task_repo(tasks: Path, wanted: frozenset[str] | None) -> Iterator[Row]:
+    for name in sorted(wanted) if wanted is not None else sorted(found.name for found in tasks.iterdir()):
         if (tasks / name).is_dir():
             place = f"tasks/{name}"
             try:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import APIError, DockerException
+from docker.errors import APIError
 
 import demo.task_images
 from clawbench.run.case import Case
 from clawbench.run.environment_marks import GoldVerdicts, Mark, Marks
 from clawbench.run.manifest import architecture_of, environment_of
 from clawbench.run.worker_context import WorkerContext
-from common.errors import ClawbenchError
+from common.errors import known_error
 from evaluation.harness import judge
 from evaluation.instances import Instance
 from evaluation.judgement import Judgement
@@ -46,6 +46,7 @@ def judge_both(
     labels: Mapping[str, str],
     home: Path,
     empty: bool = True,
+    repeat: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> GoldVerdicts:
     """Let the harness judge the gold patch, then the empty one.
@@ -59,6 +60,7 @@ def judge_both(
         labels: for the containers.
         home: the folder of installed runtimes.
         empty: whether the empty patch is judged too, which takes as long again.
+        repeat: how often the gold patch is judged, to find tests that do not always end alike.
         say: prints a line of progress.
 
     Raises:
@@ -72,7 +74,7 @@ def judge_both(
             patch,
             client=client,
             image=image,
-            model_name=name,
+            model_name=name.partition("-")[0],
             timeout=timeout,
             folder=folder / name,
             labels=labels,
@@ -80,22 +82,26 @@ def judge_both(
             home=home,
         )
 
-    gold = verdict_on(instance.patch, "gold")
+    runs = [verdict_on(instance.patch, "gold" if run == 1 else f"gold-{run}") for run in range(1, repeat + 1)]
+    gold = next((run for run in runs if run.verdict is not Verdict.RESOLVED), runs[0])
+    resolved = sum(run.verdict is Verdict.RESOLVED for run in runs)
     nothing = verdict_on("", "empty").verdict if empty else Verdict.NOT_JUDGED
-    return GoldVerdicts(gold.verdict, nothing, gold.failing_tests, gold.detail)
+    return GoldVerdicts(gold.verdict, nothing, gold.failing_tests, gold.detail, repeat, resolved)
 
 
 class GoldCheck:
     """The check of one instance, in the images and by the harness that its cases use."""
 
-    def __init__(self, context: WorkerContext, listed: ListedInstance, *, empty: bool) -> None:
+    def __init__(self, context: WorkerContext, listed: ListedInstance, *, empty: bool, repeat: int = 1) -> None:
         """Nothing is read or made yet.
 
         Args:
             context: of the worker.
             listed: the instance.
             empty: whether the empty patch is judged too.
+            repeat: how often the gold patch is judged.
         """
+        self._repeat = repeat
         self.listed = listed
         self._context = context
         self._empty = empty
@@ -118,7 +124,9 @@ class GoldCheck:
         context.require_room()
         marks, environment = Marks(context.home), environment_of(case)
         mark = marks.find(environment) if context.settings.resume else None
-        if mark is not None and self._empty and mark.judged.empty is Verdict.NOT_JUDGED:
+        if mark is not None and (
+            (self._empty and mark.judged.empty is Verdict.NOT_JUDGED) or mark.judged.times < self._repeat
+        ):
             mark = None
         is_known = mark is not None
         if mark is None:
@@ -133,6 +141,7 @@ class GoldCheck:
                     labels=case.labels,
                     home=context.home,
                     empty=self._empty,
+                    repeat=self._repeat,
                     say=case.say,
                 )
             mark = marks.keep(environment, judged)
@@ -188,7 +197,9 @@ def _latest(case: Case, marks: Iterable[Mark]) -> Mark | None:
         }
         if image := _image_id(case):
             wanted["source_image"] = image
-    except (ClawbenchError, DockerException, OSError):
+    except Exception as error:
+        if known_error(error) is None:
+            raise
         return None  # the case itself will report it
     fitting = [mark for mark in marks if wanted.items() <= vars(mark.environment).items()]
     return fitting[-1] if fitting else None

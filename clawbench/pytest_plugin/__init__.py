@@ -38,6 +38,9 @@ _COLLECTED = pytest.StashKey[bool]()
 """Set when the collection has succeeded."""
 _SETTINGS = pytest.StashKey[tuple["Settings", "Choice"]]()
 _WORKER = "clawbench"
+_DATASET = "clawbench_dataset"
+_INDEX = pytest.StashKey[str | None]()
+"""The file that lists the instances of `--dataset`."""
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -66,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         modes.aim_at(config, modes.GOLD)
     if option.doctor:
         modes.aim_at(config, modes.RESOLVED)
+    config.stash[_INDEX] = selection.list_dataset(config, getattr(config, "workerinput", {}).get(_DATASET))
     selection.know_claws(config.pluginmanager, selection.predictions(config).values())
     selection.select(config)
     if selection.means(config, selection.COLLECTION_STUDY):
@@ -220,6 +224,7 @@ def _writer(config: pytest.Config) -> Callable[[str], None]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
     """Send the run's settings to a worker of pytest-xdist."""
+    node.workerinput[_DATASET] = node.config.stash[_INDEX]
     session = node.config.stash.get(SESSION, None)
     if session is not None:
         node.workerinput[_WORKER] = session.handed_over()

@@ -35,7 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def gold(request: pytest.FixtureRequest) -> GoldCheck:
     """The check of one instance."""
-    return GoldCheck(request.config.stash[CONTEXT], request.param, empty=not request.config.option.no_empty)
+    option = request.config.option
+    return GoldCheck(request.config.stash[CONTEXT], request.param, empty=not option.no_empty, repeat=option.repeat)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,6 +17,8 @@ DEFAULT_MODEL = "scripted:oracle"
 DEFAULT_RESERVE = 5 << 30
 """Bytes: enough for the image of one more instance, and for the files that a claw and its tests write."""
 
+_MOST_REPEATS = 100
+
 _RENAMED = {
     "--gateway": "--network own (was --gateway off)",
     "--egress": "--network open (was --egress open)",
@@ -97,6 +99,13 @@ def _samples(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if not 0 < number <= MOST_SAMPLES:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_SAMPLES}")
+    return number
+
+
+def _repeat(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if not 0 < number <= _MOST_REPEATS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_REPEATS}")
     return number
 
 
@@ -308,6 +317,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "run no claw: have the official harness judge the gold patch of the selected instances, and an empty "
         "one, to find instances whose environment is broken on this machine. `clawbench gold` uses it",
+    },
+    "--repeat": {
+        "type": _repeat,
+        "default": 1,
+        "metavar": "K",
+        "help": "with --gold: judge the gold patch K times, to find instances whose tests do not always end alike "
+        "(default: 1)",
     },
     "--no-empty": {
         "action": "store_true",

@@ -16,7 +16,7 @@ from clawbench.pytest_plugin.workers import agents_asked_for, cores
 from clawbench.run.made_elsewhere import UNKNOWN_MODEL
 from clawbench.run.model_choice import Choice, check_claws, check_limits, choose
 from clawbench.run.settings import Settings
-from evaluation.lists import DATASETS
+from evaluation.lists import DATASET, DATASETS
 from workspace.container import Limits
 
 
@@ -65,7 +65,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             record=option.record,
             recordings=choice.recordings,
             dataset=option.dataset,
-            revisions=_revisions(option.dataset_revision),
+            revisions=revisions(option.dataset_revision),
             platform=option.platform,
             image_policy=option.image_policy,
             disk_reserve=option.disk_reserve,
@@ -110,9 +110,9 @@ def _refuse_with_predictions(config: pytest.Config) -> None:
         raise ValueError(f"{' and '.join(asked)}: not with --predictions, which were made elsewhere")
 
 
-def _revisions(given: list[str]) -> dict[str, str]:
-    """Revisions by set (raises ValueError)."""
-    names = [name for name in DATASETS if name != "demo"]
+def revisions(given: list[str]) -> dict[str, str]:
+    """The values of `--dataset-revision` by set (raises ValueError)."""
+    names = [*(name for name in DATASETS if name != "demo"), DATASET]
     found: dict[str, str] = {}
     for word in given:
         name, _, revision = word.rpartition("=")

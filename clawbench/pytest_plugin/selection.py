@@ -4,7 +4,8 @@ Cases are the product of claws, listed instances and samples, in the same order 
 dataset or asks the engine. Three rules keep a command from running more than was asked for:
 
 - Claws that are not installed get cases only if the command names them (`--claw`, `-k` or a test id).
-- If the command names no instance, it selects the embedded tasks, which cost nothing.
+- If the command names no instance, it selects those of `--dataset`; without one, the embedded tasks, which cost
+  nothing.
 - If it names real instances, the embedded tasks are left out, unless the set `demo` is named as well.
 
 A command names a claw or an instance if renaming it would deselect one of its cases. So `-k "not openclaw"` and
@@ -26,7 +27,17 @@ from adapters.registry import BadAdapterError, claws, installed, know_outside
 from clawbench import ROOT
 from clawbench.pytest_plugin import modes
 from clawbench.pytest_plugin.private_names import compile_expression
-from evaluation.lists import LANGUAGE_GROUPS, ListedInstance, ListError, by_id, listed_instances, read_instances
+from evaluation.lists import (
+    DATASET,
+    LANGUAGE_GROUPS,
+    OTHER_LANGUAGE,
+    ListedInstance,
+    ListError,
+    by_id,
+    know_dataset,
+    listed_instances,
+    read_instances,
+)
 from records.case_id import CaseId
 
 if TYPE_CHECKING:
@@ -35,7 +46,7 @@ if TYPE_CHECKING:
 _SELECTION = pytest.StashKey["Selection"]()
 _PREDICTED = pytest.StashKey[Mapping[str, "MadeElsewhere"]]()
 REAL_SETS = ("full", "lite", "verified_mini", "multilingual")
-SETS = ("demo", *REAL_SETS)
+SETS = ("demo", *REAL_SETS, DATASET)
 
 CONFORMANCE = "conformance"
 COLLECTION_STUDY = "collection_study"
@@ -48,7 +59,8 @@ MARKERS = {
     "lite": "the published 80-instance subset of full",
     "verified_mini": "50 instances of SWE-bench Verified",
     "multilingual": "the 300 instances of SWE-bench Multilingual",
-    **{group: f"instances of the language group {group}" for group in LANGUAGE_GROUPS},
+    DATASET: "the instances of --dataset",
+    **{group: f"instances of the language group {group}" for group in (*LANGUAGE_GROUPS, OTHER_LANGUAGE)},
 }
 
 
@@ -64,6 +76,8 @@ class Selection:
     """The sets of `--set`."""
     predicted: Mapping[str, Collection[str]]
     """The instances with predictions of another tool, by the contender's name; then no claw runs."""
+    has_dataset: bool
+    """Whether the command has a `--dataset`."""
     names_instances: bool
     """Whether the command names instances, by a marker, a part of their ids or a test id."""
     names_demo: bool
@@ -89,6 +103,8 @@ class Selection:
             return lambda one: not set(self.sets).isdisjoint(one.markers)
         if self.predicted:
             return lambda _: True
+        if self.has_dataset and not (self.names_instances or self.names_demo):
+            return lambda one: one.in_dataset
         real = self.names_instances and any(not one.embedded for one in listed)
         return lambda one: (self.names_demo or not real) if one.embedded else real
 
@@ -110,6 +126,39 @@ def know_claws(plugins: pytest.PytestPluginManager, made_elsewhere: Iterable[Mad
         know_outside((adapter for adapters in brought for adapter in adapters), reserved=MARKERS)
     except BadAdapterError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+def list_dataset(config: pytest.Config, index: str | None) -> str | None:
+    """List the instances of `--dataset`.
+
+    Args:
+        config: the process's.
+        index: in a worker, what this returned in the controller.
+
+    Returns:
+        the file that lists them, for the workers; None without `--dataset`.
+
+    Raises:
+        pytest.UsageError: the dataset can't be used; the message says why.
+    """
+    if config.option.dataset is None:
+        if DATASET in config.option.set:
+            raise pytest.UsageError(f"--set {DATASET}: only with --dataset, whose instances it names")
+        know_dataset(())
+        return None
+    from adapters.runtimes import default_home  # noqa: PLC0415 - only with a dataset, as below
+    from clawbench.pytest_plugin.run_settings import revisions  # noqa: PLC0415
+    from evaluation.dataset_index import index_of, read_index  # noqa: PLC0415
+    from evaluation.instances import InstanceError  # noqa: PLC0415
+
+    try:
+        if index is None:
+            revision = revisions(config.option.dataset_revision).get(DATASET)
+            index = str(index_of(config.option.dataset, revision, default_home() / "datasets"))
+        know_dataset(read_index(Path(index)))
+    except (InstanceError, OSError, ValueError) as error:
+        raise pytest.UsageError(f"--dataset: {error}") from error
+    return index
 
 
 def select(config: pytest.Config) -> None:
@@ -152,6 +201,7 @@ def select(config: pytest.Config) -> None:
         instances=_listed_in(option.instances),
         sets=_known(option.set, SETS, "--set"),
         predicted={name: made.predictions.patches.keys() for name, made in predicted.items()},
+        has_dataset=option.dataset is not None,
         names_instances=not is_neutral or bool(ids) or bool(getattr(option, "lf", False)),
         names_demo=names_demo,
         rules_demo_out=is_neutral and not any(matches(claw, "", ("demo",)) for claw in some),

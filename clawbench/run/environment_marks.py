@@ -31,6 +31,10 @@ class GoldVerdicts:
     failing_tests: tuple[str, ...] = ()
     """Tests that did not pass with the gold patch."""
     detail: str = ""
+    times: int = 1
+    """How often the gold patch was judged; the verdict is the first that does not resolve, if there is one."""
+    resolved: int | None = None
+    """How many of these times it resolved the instance; None if the mark does not say."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -38,11 +42,13 @@ class GoldVerdicts:
         return tuple(self._problems())
 
     def _problems(self) -> Iterator[str]:
+        runs = f"resolved in {self.resolved} of {self.times} runs"
+        unstable = f": not stable, as it is {runs}" if self.resolved else ""
         if self.gold is not Verdict.RESOLVED:
             tests = ", ".join(self.failing_tests[:_SHOWN])
             more = f" and {len(self.failing_tests) - _SHOWN} more" if len(self.failing_tests) > _SHOWN else ""
             why = f" ({tests}{more})" if tests else f" ({self.detail})" if self.detail else ""
-            yield f"the gold patch is {self.gold}{why}"
+            yield f"the gold patch is {self.gold}{why}{unstable}"
         # an error is fine, too: git refuses an empty patch, and some images have no GNU patch to fall back on; what
         # counts is that it did not resolve the instance
         if self.empty is Verdict.RESOLVED:
@@ -120,7 +126,12 @@ def _read(path: Path) -> Mark | None:
         row = json.loads(path.read_bytes())
         told = row["judged"]
         judged = GoldVerdicts(
-            Verdict(told["gold"]), Verdict(told["empty"]), tuple(told["failing_tests"]), str(told["detail"])
+            Verdict(told["gold"]),
+            Verdict(told["empty"]),
+            tuple(told["failing_tests"]),
+            str(told["detail"]),
+            int(told.get("times", 1)),
+            told.get("resolved"),
         )
         return Mark(Environment(**row["environment"]), judged, str(row["when"]))
     except _DAMAGED:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 
-from evaluation.lists import by_id
 from reports.comparison.contenders import QUANTITIES, CompareError, Contender
 from reports.comparison.grid import Spread, grid_of, spread
 from reports.comparison.manifest_differences import UNKNOWN, Comparability, comparability
@@ -272,11 +271,10 @@ def _quantities(first: Contender, second: Contender) -> Iterator[Quantity]:
 def _groups(
     first: Contender, second: Contender, a: Mapping[str, Samples], b: Mapping[str, Samples]
 ) -> Iterator[Group]:
-    listed = by_id()
     by_language: dict[str, list[str]] = defaultdict(list)
     by_repository: dict[str, list[str]] = defaultdict(list)
     for name in sorted(a.keys() & b.keys()):
-        by_language[listed[name].language_group if name in listed else "unknown"].append(name)
+        by_language[first.languages.get(name) or second.languages.get(name) or "unknown"].append(name)
         by_repository[first.repositories.get(name) or second.repositories.get(name, "unknown")].append(name)
     for kind, members in (("language group", by_language), ("repository", by_repository)):
         for group, names in sorted(members.items()) if len(members) > 1 else ():

@@ -45,6 +45,8 @@ class Contender:
     """By name, then by instance, a value for each sample; see `QUANTITIES`."""
     repositories: dict[str, str] = field(default_factory=dict)
     """By instance, where it is known."""
+    languages: dict[str, str] = field(default_factory=dict)
+    """By instance, where it is known."""
     is_made_elsewhere: bool = False
     """Whether another tool made the results, so that nothing is known about how."""
 
@@ -117,6 +119,8 @@ def contenders_of(run: RunDirectory) -> Iterator[Contender]:
             folder = run.case(case)
             record, of_case = folder.metadata(), folder.manifest()
             contender.outcomes[case] = record.outcome if record is not None else None
+            if record is not None:
+                contender.languages[case.instance_id] = record.language_group
             if of_case is not None:
                 # what is known of patches made elsewhere is how they were judged, not how they came about
                 known = {} if contender.is_made_elsewhere else _facts(manifest, of_case)
@@ -181,6 +185,7 @@ def _from_report(path: Path) -> Contender:
         made.facts[instance_id] = {}
         if instance_id in by_id():
             made.repositories[instance_id] = by_id()[instance_id].repo
+            made.languages[instance_id] = by_id()[instance_id].language_group
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, median
@@ -96,32 +96,27 @@ def page_rows(runs: Sequence[RunDirectory]) -> list[PageRow]:
 
 def overview(rows: Sequence[PageRow]) -> dict[str, Any]:
     """Everything except the details of cases."""
-    instances = sorted({case.instance_id for row in rows for case in row.numbers.cases})
-    languages = sorted({_language(name) for name in instances})
-    repositories = sorted({_repository(name) for name in instances})
+    languages = {case.instance_id: case.language_group for row in rows for case in row.numbers.cases}
+    # the id of an instance begins with its repository, also where no instance list has it
+    repositories = {name: by_id()[name].repo if name in by_id() else name.rpartition("-")[0] for name in languages}
     return {
         "rows": [row.cells() for row in rows],
         "models": _models(rows),
-        "languages": _parts(rows, languages, _language),
-        "repositories": _parts(rows, repositories, _repository),
+        "languages": _parts(rows, languages),
+        "repositories": _parts(rows, repositories),
         "published": _published(rows),
         "comparison": _comparison(rows),
-        "instances": [[name, _language(name), _repository(name)] for name in instances],
+        "instances": [[name, languages[name], repositories[name]] for name in sorted(languages)],
         "outcomes": {str(outcome): POLICY[outcome].meaning for outcome in Outcome},
         "cases": [_case(number, case) for number, row in enumerate(rows) for case in row.numbers.cases],
     }
 
 
-def _language(instance_id: str) -> str:
-    return by_id()[instance_id].language_group if instance_id in by_id() else "unknown"
-
-
-def _repository(instance_id: str) -> str:
-    return by_id()[instance_id].repo if instance_id in by_id() else instance_id.rpartition("-")[0]
-
-
-def _parts(rows: Sequence[PageRow], names: Sequence[str], part_of: Callable[[str], str]) -> list[dict[str, Any]]:
-    return [{"name": name, "rates": [_rate(row.numbers.part(name, part_of)) for row in rows]} for name in names]
+def _parts(rows: Sequence[PageRow], part_of: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "rates": [_rate(row.numbers.part(name, part_of.__getitem__)) for row in rows]}
+        for name in sorted(set(part_of.values()))
+    ]
 
 
 def _models(rows: Sequence[PageRow]) -> list[dict[str, Any]]:

@@ -85,6 +85,8 @@ def test_a_mark_is_of_its_environment_alone(tmp_path: Path) -> None:
     assert marks.all() == {TASK: [kept]}
     next(tmp_path.rglob("*.json")).write_text("{")
     assert marks.find(here) is None, "a damaged one is none"
+    (unstable,) = GoldVerdicts(Verdict.UNRESOLVED, Verdict.UNRESOLVED, ("test_a",), times=5, resolved=3).problems
+    assert unstable == "the gold patch is unresolved (test_a): not stable, as it is resolved in 3 of 5 runs"
     assert GoldVerdicts(Verdict.RESOLVED, Verdict.RESOLVED).problems == ("an empty patch is resolved",)
     assert GoldVerdicts(Verdict.RESOLVED).problems == ()
     assert GoldVerdicts(Verdict.RESOLVED, Verdict.APPLY_FAILED).problems == (), "no GNU patch in the image"

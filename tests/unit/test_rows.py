@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from support.rows_world import (
 from swebench.task.repo import load_task
 
 from demo.task_images import TASK_REPO
-from evaluation.instances import NEWER_COLUMNS, Instance, load_instance
+from evaluation.dataset_index import index_of, read_index
+from evaluation.instances import NEWER_COLUMNS, Instance, InstanceError, load_instance
 from evaluation.lists import ListedInstance, by_id, listed_instances
 from evaluation.rows import read_row, take_rows
 from evaluation.sources import digest
@@ -108,3 +110,50 @@ def test_the_digest_changes_with_the_contents(tmp_path: Path) -> None:
     assert digest(str(repo)) != before
     assert digest("SWE-bench/SWE-bench_Verified") is None
     assert digest("") is None
+
+
+def listed_by(path: Path, cache: Path) -> dict[str, tuple[str, str]]:
+    return {
+        one.instance_id: (one.set_name, one.language_group) for one in read_index(index_of(str(path), None, cache))
+    }
+
+
+def test_a_dataset_lists_its_own_instances_and_those_of_the_lists(tmp_path: Path) -> None:
+    rows = [
+        {"instance_id": "me__a-1", "repo": "me/a", "patch": "+++ b/x.rs\n+++ b/y.rs\n+++ b/z.md\n"},
+        {"instance_id": "me__a-2", "repo": "me/a", "patch": "+++ b/x.zig\n"},
+        {"instance_id": "redis__redis-11734", "repo": "redis/redis"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    wanted = {
+        "me__a-1": ("dataset", "rust"),
+        "me__a-2": ("dataset", "other"),
+        "redis__redis-11734": ("multilingual", "c"),
+    }
+    assert listed_by(path, tmp_path / "cache") == wanted
+    assert all(one.in_dataset for one in read_index(index_of(str(path), None, tmp_path / "cache")))
+    path.write_text(json.dumps(rows[0]) + "\n")
+    assert listed_by(path, tmp_path / "cache") == {"me__a-1": ("dataset", "rust")}, "a changed file is read again"
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([], "it has no row"),
+        ([{"instance_id": "a-1"}, {"instance_id": "A-1"}], "line 2: A-1 is already at rows.jsonl, line 1"),
+        ([{"instance_id": "a b"}], "line 1: 'a b' can't be an instance id"),
+        ([{"instance_id": "../x"}], "can't be an instance id"),
+        ([{"instance_id": "x-s2"}], "names samples"),
+        ([{"id": "a"}], "line 1: it has no instance_id"),
+    ],
+)
+def test_ids_that_could_not_name_a_case_are_refused_with_their_places(
+    rows: list[dict[str, str]], told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InstanceError, match=re.escape(told)):
+        index_of(str(path), None, tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()

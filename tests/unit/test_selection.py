@@ -17,7 +17,7 @@ ONE = "tests_bench/test_resolved.py::test_resolved[zeroclaw-demo__cronspan-118]"
 
 OPTIONS: dict[str, Any] = {
     **{"keyword": "", "markexpr": "", "claw": [], "set": []},
-    **{"instances": None, "gold": False, "samples": 1, "predictions": []},
+    **{"instances": None, "gold": False, "samples": 1, "predictions": [], "dataset": None},
 }
 
 
