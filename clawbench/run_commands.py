@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from contextlib import suppress
+from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -178,23 +179,59 @@ def verify(run: Run, artifacts: Artifacts = Path("artifacts"), as_json: AsJson =
         raise typer.Exit(1)
 
 
+class ReportFormat(StrEnum):
+    """The form of a report."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    LATEX = "latex"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+class ReportRows(StrEnum):
+    """What a row of a table stands for."""
+
+    CLAWS = "claws"
+    CASES = "cases"
+
+
 def report(
     runs: Annotated[list[str], typer.Argument(help="Runs: ids or folders.")],
     *,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="A page, or a table for papers and other programs.")
+    ] = ReportFormat.HTML,
+    rows: Annotated[ReportRows, typer.Option(help="What a row of a table stands for.")] = ReportRows.CLAWS,
     to: Annotated[
-        Path | None, typer.Option(help="The file (default: report.html, of one run in its folder, else here).")
+        Path | None,
+        typer.Option(
+            help="The file. Default: report.html, in the folder of the run if it is one, else here. Tables are printed."
+        ),
     ] = None,
     artifacts: Artifacts = Path("artifacts"),
 ) -> None:
-    """Write the results of one run or several as a page: leaderboards, figures, and every case with its patch.
+    """Write the results of one run or several: a page with leaderboards, figures and every case, or a table.
 
-    It is one file, which opens without a network. The end of each run writes its own.
+    The page is one file, which opens without a network. The end of each run writes its own. Tables have the digests of
+    the manifests, and an empty cell or null where a value is unknown.
     """
-    from reports.page.page import PAGE, write_page
-
     found = [_found(run, artifacts) for run in runs]
-    target = to or (found[0].path / PAGE if len(found) == 1 else Path(PAGE))
-    write_page(found, target)
+    if form is ReportFormat.HTML:
+        from reports.page.page import PAGE, write_page
+
+        target = to or (found[0].path / PAGE if len(found) == 1 else Path(PAGE))
+        write_page(found, target)
+    else:
+        from reports.tables import Rows, TableFormat, table_of, written
+
+        data = written(table_of(found, Rows(rows)), TableFormat(form))
+        if to is None:
+            sys.stdout.buffer.write(data)
+            return
+        target = to
+        target.write_bytes(data)
     console.print(f"wrote {target}", markup=False, soft_wrap=True)
 
 

@@ -20,6 +20,9 @@ SAYS = {
     "clawbench status": "1 of 1 planned cases, 1 of them resolved",
     "clawbench verify": "(ended): sound",
     "clawbench report": "report.html",
+    "clawbench report --format=markdown": "| nightly",
+    "clawbench report --format=csv --rows=cases": "demo__cronspan-118,1,python,resolved,True,True,finished",
+    "clawbench report --format=latex --to": "wrote ",
     "clawbench runs --json": '"resolved": 1',
     "clawbench status --json": '"state": "ended"',
     "clawbench verify --json": '"is_sound": true',
@@ -32,6 +35,7 @@ SAYS = {
 @pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot")
 def test_every_command_does_what_it_says(tmp_path: Path) -> None:
     ours = {"nightly": f"nightly-{os.getpid()}", "submissions": str(tmp_path / "submissions")}
+    ours["table.tex"] = str(tmp_path / "table.tex")
     for command in documented(PAGE):
         words = [ours.get(word, word) for word in command]
         done = run([*words, f"--artifacts={tmp_path}"])
