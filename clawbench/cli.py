@@ -200,6 +200,17 @@ def _words_and_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return words, list(arguments[len(words) :])
 
 
+@app.command(name="estimate", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def estimate_command(context: typer.Context) -> None:
+    """Print the hours, dollars and disk that a run will take, each with an interval and what it rests on.
+
+    Takes the options of the intended run, as in `clawbench estimate -n 8 --set lite --claw openclaw --model
+    openrouter/x`. It rests on earlier runs with the model in --artifacts, else on published results. A real run prints
+    the same when it starts. Exit code 0: printed; 2: the command makes no sense.
+    """
+    _become_pytest("--estimate", arguments=context.args)
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def gold(context: typer.Context) -> None:
     """Find instances whose environment is broken on this machine: gold must resolve, an empty patch must not.

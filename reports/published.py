@@ -26,6 +26,10 @@ class Published:
     """A share; in the second version, the mean of its runs."""
     instances: int
     runs: int
+    dollars: float | None
+    """For all instances, once."""
+    seconds: float | None
+    """For each instance, on average."""
 
     def is_of(self, model: str) -> bool:
         """Whether a model, named as in `--model`, is this row's: compared by letters and digits of its last part."""
@@ -43,6 +47,8 @@ def published_rows() -> Iterator[Published]:
                 pass_at_1=float(row["pass_at_1"]) / 100,
                 instances=int(row["instances"]),
                 runs=int(row["runs"]),
+                dollars=float(row["dollars"]) if row["dollars"] else None,
+                seconds=float(row["seconds"]) if row["seconds"] else None,
             )
 
 

@@ -61,6 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register claws and markers and resolve the selection; in a worker, load the run's settings."""
     option = config.option
     modes.refuse_artifacts(config)
+    option.doctor = option.doctor or option.estimate
     config.pluginmanager.load_setuptools_entrypoints(hooks.ENTRY_POINTS)
     if option.gold:
         from clawbench.pytest_plugin import gold_plugin  # noqa: PLC0415 - see the module's docstring, here and below

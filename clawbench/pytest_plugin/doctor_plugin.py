@@ -1,4 +1,4 @@
-"""`--doctor`, which replaces a run, and the checks before a real run.
+"""`--doctor` and `--estimate`, which replace a run, and the checks before a real run.
 
 `--doctor` goes through configuration and collection as a run would, so it has the run's options and selection. Then
 it prints the table. It creates no run folder, starts no workers and leaves nothing behind.
@@ -16,6 +16,7 @@ import pytest
 from adapters.base import BadOptionError
 from clawbench.controller.run_session import RunSession
 from clawbench.preflight.checks import quick, whole
+from clawbench.preflight.costs import estimate_lines
 from clawbench.preflight.findings import WIDTH, Finding, State, fault, faults, table_lines
 from clawbench.preflight.model_checks import REQUESTS
 from clawbench.preflight.planned_run import PlannedRun
@@ -48,10 +49,12 @@ def configure(config: pytest.Config) -> None:
         if not isinstance(error.__cause__, _OF_THE_MODEL):
             raise
         findings = [fault("model", str(error), "see `clawbench providers` and docs/providers.md")]
-        option = config.option
+        option, asked = config.option, config.option.model
         option.model, option.spend_limit, option.case_spend_limit = DEFAULT_MODEL, None, None
         option.network, option.record = "gateway", False
         settings, choice = settings_from(config)[0], None
+        if option.estimate:  # it needs no key
+            settings = settings.model_copy(update={"model": asked})
     config.stash[_MEANT] = settings, choice, findings
     config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
     config.option.verbose = -2  # print nothing but the table
@@ -69,6 +72,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     settings, choice, findings = config.stash[_MEANT]
     with tempfile.TemporaryDirectory(prefix="clawbench-rows-") as rows:
         planned = _planned_run(config, settings, choice, cases=cases, rows=Path(rows))
+        if config.option.estimate:
+            for line in estimate_lines(planned):
+                config.get_terminal_writer().line(line)
+            return True
         findings = [*findings, *whole(planned)]
     terminal = config.get_terminal_writer()
     for line in [_summary_of(planned), "", *table_lines(findings, max(WIDTH, terminal.fullwidth)), ""]:
@@ -124,7 +131,7 @@ def check_before_run(
     session.run.journal.write(
         "checked", checks=len(findings), warnings=[f"{one.check}: {one.found}" for one in warned]
     )
-    for line in table_lines(warned) if warned else []:
+    for line in [*(table_lines(warned) if warned else []), *estimate_lines(planned)]:
         write(line)
 
 

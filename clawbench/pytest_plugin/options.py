@@ -293,6 +293,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "run nothing; check everything that the run would need, and print for each fault what to do. `clawbench "
         "doctor` uses it",
     },
+    "--estimate": {
+        "action": "store_true",
+        "help": "run nothing: print the hours, dollars and disk that a run will take. `clawbench estimate` uses it",
+    },
     "--skip-checks": {
         "action": "store_true",
         "help": "begin a real run (one that costs money or has real instances) without checking the engine, the disk, "

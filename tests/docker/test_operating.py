@@ -17,6 +17,7 @@ SAYS = {
     "clawbench gold -k cronspan": "1 of 1 environments are sound",
     "pytest": "1 passed",
     "clawbench runs": "nightly",
+    "clawbench estimate -n 8 --set lite --claw openclaw --model openrouter/z-ai/glm-5.1": "8 at a time: about",
     "clawbench status": "1 of 1 planned cases, 1 of them resolved",
     "clawbench verify": "(ended): sound",
     "clawbench report": "report.html",
