@@ -69,9 +69,15 @@ class PreparedImage:
     """The platform of its containers, if one was asked for."""
 
 
+VERIFYING = ("verify.sh", "repositories.sh")
+"""The scripts that `verify` needs."""
+_STRIPPING = ("strip.sh", "repositories.sh")
+
+
 def recipe_digest() -> str:
     """A digest of the scripts that prepare images; images prepared by other versions of them are not used."""
-    return sha256((script("strip.sh") + script("verify.sh")).encode()).hexdigest()[:12]
+    texts = [script(name) for name in sorted({*_STRIPPING, *VERIFYING})]
+    return sha256("".join(texts).encode()).hexdigest()[:12]
 
 
 def prepare(
@@ -136,19 +142,19 @@ class _Preparation:
 
     def make(self, tag: str, evaluation: str) -> None:
         """Strip, verify, and only then name the two images."""
-        with self._throwaway(self.source, "strip.sh") as container:
+        with self._throwaway(self.source, *_STRIPPING) as container:
             lines = run_script(container, ["/clawbench/strip.sh", self.workdir, self.base_commit])
             stripped = _commit(container)
         tagged = ""
         try:
             # in a fresh container, because the image that agents get is what must be proven
-            with self._throwaway(stripped, "verify.sh") as container:
+            with self._throwaway(stripped, *VERIFYING) as container:
                 proof = verify(container, self.workdir, self.base_commit)
             tagged = self._with_own_tags(stripped, lines)
             self._name(tagged, evaluation, proof)
             self._name(stripped, tag, proof)
         except BaseException:
-            for image in (tagged, stripped):
+            for image in filter(None, (tagged, stripped)):
                 with suppress(APIError):
                     self.client.images.remove(image, force=True)
             raise
@@ -189,7 +195,7 @@ def verify(container: Container, workdir: str, base_commit: str) -> Proof:
     """Prove what the repository in an image contains.
 
     Args:
-        container: of the image, from `throwaway` with `verify.sh` in it.
+        container: of the image, from `throwaway` with the scripts `VERIFYING` in it.
         workdir: the repository's folder.
         base_commit: the instance's base commit.
 
@@ -220,6 +226,7 @@ def verify(container: Container, workdir: str, base_commit: str) -> Proof:
         for name in facts.get("file", [])
         if name not in files_of_refs and not _HARMLESS.fullmatch(name)
     ]
+    problems += [f"another copy of the repository at {path}" for path in facts.get("copy", [])]
     if int(facts["dirty"][0]):
         problems.append(f"{facts['dirty'][0]} files differ from the start commit")
     if problems:

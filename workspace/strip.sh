@@ -14,6 +14,7 @@ export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null GIT_TERMINAL_PROMPT=0
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES || true
 
 g() { git -c safe.directory='*' -c core.fsmonitor=false -c core.hooksPath=/dev/null -c protocol.file.allow=never "$@"; }
+. /clawbench/repositories.sh
 fail() { echo "error $*"; exit 3; }
 
 # The start is the image's HEAD if that is the base commit plus the image's own setup commits, else the base commit.
@@ -33,6 +34,9 @@ find_start() {
 
 # Remove every other way to the same objects: linked worktrees, alternates, copies elsewhere on the disk.
 remove_elsewhere() {
+    # first of all, as the worktrees that are removed may include the one that holds our own objects
+    commits_of "$common" >/tmp/clawbench.commits
+    g ls-tree "$start" | sort >/tmp/clawbench.root
     g worktree list --porcelain | sed -n 's/^worktree //p' | while IFS= read -r tree; do
         [ "$tree" -ef "$root" ] || rm -rf -- "$tree"
     done
@@ -42,28 +46,20 @@ remove_elsewhere() {
             echo "$store" >>/tmp/clawbench.alternates
         done <"$common/objects/info/alternates"
     fi
-    find / -xdev \( -path /proc -o -path /sys -o -path /dev \) -prune -o -type d -name objects -print 2>/dev/null |
-        while IFS= read -r objects; do
-            copy=${objects%/objects}
-            [ -d "$copy/refs" ] && [ -f "$copy/HEAD" ] || continue
-            if [ "$copy" -ef "$common" ] || [ "$copy" -ef "$new" ]; then continue; fi
-            if is_related "$copy"; then
-                case $copy in */.git) rm -rf -- "${copy%/.git}" ;; *) rm -rf -- "$copy" ;; esac
-                echo "removed_copy $copy"
-            fi
-        done
+    repositories >/tmp/clawbench.repositories
+    while IFS= read -r copy; do
+        if [ "$copy" -ef "$common" ] || [ "$copy" -ef "$new" ]; then continue; fi
+        if is_copy "$copy" /tmp/clawbench.commits /tmp/clawbench.root; then
+            remove_store "$copy/objects"
+            case $copy in */.git) rm -rf -- "${copy%/.git}" ;; *) rm -rf -- "$copy" ;; esac
+            echo "removed_copy $copy"
+        fi
+    done </tmp/clawbench.repositories
 }
 
-# is_related REPOSITORY: whether it shares a commit with ours. The base commit alone would miss a shallow clone.
-is_related() {
-    if g --git-dir="$1" cat-file -e "$base^{commit}" 2>/dev/null; then return 0; fi
-    [ -f /tmp/clawbench.commits ] || commits_of "$common" >/tmp/clawbench.commits
-    commits_of "$1" | comm -12 - /tmp/clawbench.commits | grep -q .
-}
-
-commits_of() {
-    g --git-dir="$1" cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' 2>/dev/null |
-        sed -n 's/^commit //p' | sort -u
+# remove_store OBJECTS: remove a repository's objects, also where they are only linked.
+remove_store() {
+    if real=$(cd "$1" 2>/dev/null && pwd -P); then rm -rf -- "$real"; fi
 }
 
 # remove_later_files COMMIT: if HEAD is another commit, remove the files that HEAD or the index has and COMMIT has not.
@@ -111,6 +107,7 @@ strip_one() {
 
     : >/tmp/clawbench.alternates
     if [ "$folder" = "$root" ]; then remove_elsewhere; fi
+    remove_store "$common/objects"
     rm -rf "$folder/.git" "$old" "$common"
     while IFS= read -r store; do
         case $store in */objects) rm -rf -- "${store%/objects}" ;; *) rm -rf -- "$store" ;; esac
@@ -128,10 +125,11 @@ strip_one() {
 # first, because their objects lie below the .git of their parent.
 strip_links() {
     links=$(mktemp /tmp/clawbench.links.XXXXXX)
-    g ls-tree -r "$2" | sed -n 's/^160000 commit \([0-9a-f]*\)\t/\1 /p' >"$links"
-    while read -r pin path; do
+    submodules_of "$2" >"$links"
+    while IFS= read -r line; do
+        path=${line#* }
         [ -e "$1/$path/.git" ] || continue
-        (strip_one "$1/$path" "$pin") </dev/null
+        (strip_one "$1/$path" "${line%% *}") </dev/null
     done <"$links"
     rm -f "$links"
 }

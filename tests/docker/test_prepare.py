@@ -21,7 +21,7 @@ from support.workspace_fixtures import RUN_ID, built, container_of, discard, eng
 
 from workspace.container_files import put_files
 from workspace.owner import CASE, OWNER, RUN, labels, sweep
-from workspace.prepare import PreparedImage, Proof, prepare, verify
+from workspace.prepare import VERIFYING, PreparedImage, Proof, prepare, verify
 from workspace.throwaway import script, throwaway
 from workspace.workspace_errors import PreparationError
 
@@ -68,17 +68,13 @@ def test_the_source_leaks_in_every_way(leaky: Leaky) -> None:
 def test_nothing_of_a_fix_is_left(inside: Container) -> None:
     assert sh(inside, FIND_FIX) == ""
     assert sh(inside, ON_DISK) == ""
-    assert (
-        sh(
-            inside,
-            "ls -d /opt/mirror.git /opt/latest /opt/borrowing /srv/* /review /lib-upstream 2>/dev/null || true",
-        )
-        == ""
-    )
+    copies = "/opt/mirror.git /opt/latest /opt/later /opt/borrowing /srv/* /review /lib-upstream"
+    assert sh(inside, f"ls -d {copies} 2>/dev/null || true") == ""
+    assert sh(inside, "git -C /opt/unrelated log --format=%s") == "other", "what is not ours stays"
 
 
 def test_the_objects_are_the_closure_of_the_start_commit(inside: Container, leaky: Leaky) -> None:
-    for folder in ("/testbed", "/testbed/third/lib"):
+    for folder in ("/testbed", "/testbed/third/lib", "'/testbed/löb x'"):
         held = sh(inside, f"cd {folder}; git cat-file --batch-all-objects --batch-check='%(objectname)'").split()
         closure = sh(inside, f"cd {folder}; git rev-list --objects --no-object-names HEAD").split()
         assert sorted(held) == sorted(closure)
@@ -113,12 +109,14 @@ def test_the_start_commit_is_the_images_setup_commit_with_base_below(inside: Con
 
 def test_history_before_base_stays_readable(inside: Container, leaky: Leaky) -> None:
     assert sh(inside, "cd /testbed; git log --format=%s").split("\n") == [
-        "SWE-bench", "third", "with a submodule", "second", "first"
+        "SWE-bench", "third", "with a submodule of an odd name", "with a submodule", "second", "first"
     ]  # fmt: skip
     assert "third" in sh(inside, "cd /testbed; git blame -s code.txt")
-    assert sh(inside, "cd /testbed; git show HEAD~3:code.txt") == "second"
+    assert sh(inside, "cd /testbed; git show HEAD~4:code.txt") == "second"
     assert sh(inside, "git -C /testbed/third/lib log --format=%s") == "one"
-    assert sh(inside, "git -C /testbed/third/lib rev-parse HEAD") in sh(inside, "git -C /testbed submodule status")
+    assert sh(inside, "git -C /testbed/third/lib rev-parse HEAD") in sh(
+        inside, "git -C /testbed submodule status third/lib"
+    )
 
 
 def test_the_working_tree_is_as_in_the_image(inside: Container, leaky: Leaky) -> None:
@@ -237,7 +235,7 @@ def test_an_image_that_can_not_be_proven_is_not_used(odd: Odd, name: str, base: 
 def test_verification_fails_closed(leaky: Leaky, inside: Container, what: str) -> None:
     tree = sh(inside, "git -C /testbed rev-parse HEAD^{tree}")
     with throwaway(
-        leaky.client, leaky.image.image_id, labels(RUN_ID), {"verify.sh": script("verify.sh")}
+        leaky.client, leaky.image.image_id, labels(RUN_ID), {name: script(name) for name in VERIFYING}
     ) as container:
         files = {f"testbed/{name}": data for name, data in planted(leaky.start, tree)[what].items()}
         put_files(container, "/", files)
@@ -247,14 +245,14 @@ def test_verification_fails_closed(leaky: Leaky, inside: Container, what: str) -
 
 def test_verification_accepts_a_prepared_image(leaky: Leaky) -> None:
     with throwaway(
-        leaky.client, leaky.image.image_id, labels(RUN_ID), {"verify.sh": script("verify.sh")}
+        leaky.client, leaky.image.image_id, labels(RUN_ID), {name: script(name) for name in VERIFYING}
     ) as container:
         assert verify(container, "/testbed", leaky.base) == leaky.image.proof
 
 
 def test_verification_accepts_only_the_images_own_setup_commits(leaky: Leaky, inside: Container) -> None:
     earlier = sh(inside, "git -C /testbed rev-parse HEAD~2")
-    scripts = {"verify.sh": script("verify.sh")}
+    scripts = {name: script(name) for name in VERIFYING}
     told = pytest.raises(PreparationError, match="1 commits after the base commit are not the image's own")
     with throwaway(leaky.client, leaky.image.image_id, labels(RUN_ID), scripts) as container, told:
         verify(container, "/testbed", earlier)

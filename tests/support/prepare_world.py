@@ -35,6 +35,8 @@ printf '*.gen\n/local/\n' >.gitignore
 commit first code.txt; commit second code.txt
 git -c protocol.file.allow=always submodule --quiet add /lib-upstream third/lib
 git -C third/lib checkout -q "$pin"; git add -A; git commit -q -m 'with a submodule'
+git clone -q /lib-upstream "löb x"; git -C "löb x" checkout -q "$pin"; git -C "löb x" remote remove origin
+git add "löb x" 2>/dev/null; git commit -q -m 'with a submodule of an odd name'
 mkdir -p dir; printf 'kept\n' >dir/tracked.gen
 commit third code.txt
 base=$(git rev-parse HEAD)
@@ -65,11 +67,17 @@ echo "/srv/a pool/objects" >.git/objects/info/alternates
 git clone -q --mirror . /opt/mirror.git
 git clone -q --no-local --depth 1 --branch upstream "file:///testbed" /opt/latest
 git clone -q . /opt/borrowing; rm -f /opt/borrowing/nothing
+# a shallow clone of a later commit, of which our repository has nothing
+git clone -q --no-local --depth 1 --branch main "file:///testbed" /opt/later; (cd /opt/later
+    for name in one two three; do echo $name >$name; done; echo FIX-later >>code.txt; git add -A
+    git commit -q --amend -m FIX-later; git reflog expire --expire=all --all; git gc -q --prune=now)
+git init -q /opt/unrelated; (cd /opt/unrelated; commit other a.txt)
 echo "$base $(fix graft)" >.git/info/grafts
 git reset -q --hard "$(fix reflog)"; git reset -q --hard "$base"
 echo "$(fix fetch) branch 'main' of example.org" >.git/FETCH_HEAD
 fix orig >.git/ORIG_HEAD; fix merge >.git/MERGE_HEAD
 git config branch.main.description FIX-description
+git clone -q --bare . /srv/linked.git; mv /srv/linked.git/objects /srv/store; ln -s /srv/store /srv/linked.git/objects
 git commit-graph write --reachable 2>/dev/null
 git multi-pack-index write
 printf '#!/bin/sh\necho FIX-hook\n' >.git/hooks/pre-commit
@@ -139,12 +147,19 @@ def planted(start_commit: str, tree: str) -> dict[str, dict[str, bytes]]:
         "a line break in a name": {".git/index\nfix": b"FIX"},
         "a changed file": {"code.txt": b"FIX\n"},
         "a blob in the submodule": {f"third/lib/{name}": data for name, data in loose("blob", b"FIX")[1].items()},
+        "another clone": {
+            "opt/x/HEAD": b"ref: refs/heads/main\n",
+            "opt/x/refs/heads/main": start,
+            "opt/x/config": b"[core]\nbare = true\n",
+            "opt/x/objects/info/alternates": b"/testbed/.git/objects\n",
+        },
+        "a pack without a repository": {"opt/pack-1.pack": b"PACK"},
         "a tag in the submodule": {"third/lib/.git/refs/tags/v1": start},
     }
 
 
 ALL_BYTES = """
-for repository in /testbed /testbed/third/lib; do
+for repository in /testbed /testbed/third/lib "/testbed/löb x"; do
     cd "$repository"; git cat-file --batch-all-objects --batch; find .git -type f -exec cat {} +
 done
 """
