@@ -23,7 +23,7 @@ from pathlib import Path
 import docker
 
 from evaluation import harness4
-from evaluation.harness_client import HarnessClient
+from evaluation.harness_client import HarnessClient, confinement
 from evaluation.instances import Instance
 from evaluation.judgement import EvaluationError, Judgement, read_judgement
 
@@ -57,6 +57,8 @@ def judge(
     labels: Mapping[str, str],
     ended_from_within: Callable[[str, float], bool],
     home: Path | None = None,
+    network: bool = False,
+    memory: str = "8g",
 ) -> Judgement:
     """Have the official harness judge a patch in a container of its own.
 
@@ -72,6 +74,8 @@ def judge(
         ended_from_within: tells from a container's id, and a time at which it ran, whether its own processes ended
             it. Tests that did so have failed; any other end of the container says nothing about them.
         home: the folder of installed runtimes, for rows of the older shape; see `harness4.find`.
+        network: whether the tests get a network; see `confinement`.
+        memory: the limit of their container; see `confinement`.
 
     Raises:
         EvaluationError: there is no verdict.
@@ -80,14 +84,15 @@ def judge(
     shutil.rmtree(folder, ignore_errors=True)
     # part of the container's name, so no two evaluations on one machine may share it
     run_id = sha256(f"{folder}{os.getpid()}{time.time_ns()}{patch}".encode()).hexdigest()[:16]
+    confined = confinement(network=network, memory=memory)
     began, since = time.monotonic(), time.time()
     with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
         if instance.is_older:
             row, limit = instance.for_harness(), int(timeout)
-            job = harness4.Job(row, prediction, image, run_id, limit, dict(labels))
+            job = harness4.Job(row, prediction, image, run_id, limit, dict(labels), confined)
             created = harness4.run(job, client=client, home=home, scratch=Path(scratch))
         else:
-            watched = HarnessClient(client, labels)
+            watched = HarnessClient(client, labels, confinement=confined)
             _run(instance, prediction, watched, image=image, run_id=run_id, timeout=timeout, scratch=Path(scratch))
             created = watched.containers.created
         _keep_logs(Path(scratch) / "logs" / "run_evaluation" / run_id, folder)

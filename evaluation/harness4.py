@@ -62,6 +62,8 @@ class Job:
     run_id: str
     timeout: int
     labels: dict[str, str]
+    confinement: dict[str, Any]
+    """See `evaluation.harness_client.confinement`."""
 
     @property
     def container(self) -> str:

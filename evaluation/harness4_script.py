@@ -50,7 +50,7 @@ def specification(row: dict[str, Any]) -> TestSpec:
 
 def judge(job: dict[str, Any]) -> None:
     """Judge one prediction, without building, pulling or removing an image."""
-    client = HarnessClient(docker.from_env(timeout=600), job["labels"], job["image"])
+    client = HarnessClient(docker.from_env(timeout=600), job["labels"], job["image"], job["confinement"])
     try:
         run_instance(
             specification(job["row"]), job["prediction"], False, False, client, job["run_id"], job["timeout"]

@@ -19,19 +19,44 @@ _NOT_RUN = frozenset({126, 127, 128})
 """Exit codes of a command that could not be started, or that could not start another one."""
 
 
+PIDS = 4096
+"""Processes and threads of an evaluation; builds with many cores need some hundred."""
+
+
+def confinement(*, network: bool, memory: str) -> dict[str, Any]:
+    """How far an evaluation's container is confined: the code in it was written by an agent.
+
+    The harness asks for SYS_ADMIN, with which root in a container can reach the host (under cgroup v1, by a release
+    agent), and sets no limits. Nothing that the tests do needs the capability.
+
+    Args:
+        network: whether the container gets the engine's default network; otherwise it has loopback only.
+        memory: the limit, in Docker's notation; swap is not added to it.
+    """
+    limits = {"cap_add": [], "pids_limit": PIDS, "mem_limit": memory, "memswap_limit": memory}
+    return limits if network else {**limits, "network_mode": "none"}
+
+
 class HarnessClient:
     """The part of a Docker client that the harness uses."""
 
-    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], image: str | None = None) -> None:
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        labels: Mapping[str, str],
+        image: str | None = None,
+        confinement: Mapping[str, Any] | None = None,
+    ) -> None:
         """Wrap a client.
 
         Args:
             client: of the engine.
             labels: for containers.
             image: replaces the one that the harness names; None does not.
+            confinement: settings of containers that replace the harness's, from `confinement`.
         """
         self.images = client.images if image is None else _Images(client, image)
-        self.containers = _Containers(client, labels, image)
+        self.containers = _Containers(client, labels, image, confinement or {})
         self.api = client.api
 
 
@@ -49,7 +74,14 @@ class _Images:
 class _Containers:
     """The engine's containers, created with settings of ours."""
 
-    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], image: str | None) -> None:
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        labels: Mapping[str, str],
+        image: str | None,
+        confinement: Mapping[str, Any],
+    ) -> None:
+        self._confinement = dict(confinement)
         self._containers = client.containers
         self._labels = dict(labels)
         self._image = image
@@ -58,7 +90,7 @@ class _Containers:
     def create(self, **settings: Any) -> Any:
         # without an init process the harness waits 15 seconds for a container to stop; the user's proxy
         # settings may contain a password
-        settings |= {"init": True, "labels": self._labels, "use_config_proxy": False}
+        settings |= {"init": True, "labels": self._labels, "use_config_proxy": False, **self._confinement}
         if self._image is not None:
             settings["image"] = self._image
             settings.pop("platform", None)  # it is the image's

@@ -161,6 +161,9 @@ class RowsSource(Part):
     """The official harness that judges them."""
 
 
+EvalNetwork = Literal["none", "open", "unknown"]
+
+
 class GoldMark(Part):
     """The official harness's verdict on an instance's gold patch on this machine."""
 
@@ -169,6 +172,8 @@ class GoldMark(Part):
     """Its verdict on an empty patch."""
     problems: tuple[str, ...]
     """What shows that the environment is broken; empty if nothing does."""
+    network: EvalNetwork = "unknown"
+    """The network with which the gold patch was judged: none if it resolves without one."""
     when: str
 
 
@@ -250,6 +255,8 @@ class CaseManifest(Record):
     source_image: dict[str, Any] = {}
     prepared_image: dict[str, Any] = {}
     evaluation_image: str = ""
+    evaluation: dict[str, Any] = {}
+    """How far the evaluation's container is confined: its network and its limits."""
     history: dict[str, Any] = {}
     """The proof that the workspace has no commits except the start commit and its ancestors."""
     engine: dict[str, Any] = {}

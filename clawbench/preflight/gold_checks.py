@@ -6,7 +6,7 @@ The first must resolve the instance, the second must not; otherwise the instance
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from evaluation.lists import ListedInstance
 from evaluation.outcomes import Verdict
 from records.case_id import CaseId
 from records.files import write_json
+from records.models import EvalNetwork
 from workspace.instance_images import official_names
 from workspace.prepare import recipe_digest
 from workspace.running import ended_from_within
@@ -34,6 +35,8 @@ from workspace.running import ended_from_within
 FOLDER = "gold"
 """The folder of a run that holds the checks, in place of a claw's folder."""
 _RESULT = "gold.json"
+_NETWORKS = {"auto": (False, True), "none": (False,), "open": (True,)}
+"""By `--eval-network`, whether the tests get a network: tried in this order."""
 
 
 def judge_both(
@@ -45,6 +48,8 @@ def judge_both(
     folder: Path,
     labels: Mapping[str, str],
     home: Path,
+    networks: Sequence[bool] = (False,),
+    memory: str = "8g",
     empty: bool = True,
     repeat: int = 1,
     say: Callable[[str], None] = lambda _: None,
@@ -59,6 +64,9 @@ def judge_both(
         folder: takes the harness's logs, below `gold` and `empty`.
         labels: for the containers.
         home: the folder of installed runtimes.
+        networks: whether the tests get a network; each is tried until the gold patch resolves, and the one that does is
+            used for everything else.
+        memory: the limit of the evaluation's container.
         empty: whether the empty patch is judged too, which takes as long again.
         repeat: how often the gold patch is judged, to find tests that do not always end alike.
         say: prints a line of progress.
@@ -67,7 +75,7 @@ def judge_both(
         EvaluationError: there was no verdict, which says nothing about the instance.
     """
 
-    def verdict_on(patch: str, name: str) -> Judgement:
+    def verdict_on(patch: str, name: str, *, network: bool) -> Judgement:
         say(f"the official harness judges the {name} patch")
         return judge(
             instance,
@@ -80,13 +88,21 @@ def judge_both(
             labels=labels,
             ended_from_within=partial(ended_from_within, client),
             home=home,
+            network=network,
+            memory=memory,
         )
 
-    runs = [verdict_on(instance.patch, "gold" if run == 1 else f"gold-{run}") for run in range(1, repeat + 1)]
+    for network in networks:
+        first = verdict_on(instance.patch, "gold", network=network)
+        if first.verdict is Verdict.RESOLVED:
+            break
+    runs = [first]
+    runs += [verdict_on(instance.patch, f"gold-{run}", network=network) for run in range(2, repeat + 1)]
     gold = next((run for run in runs if run.verdict is not Verdict.RESOLVED), runs[0])
     resolved = sum(run.verdict is Verdict.RESOLVED for run in runs)
-    nothing = verdict_on("", "empty").verdict if empty else Verdict.NOT_JUDGED
-    return GoldVerdicts(gold.verdict, nothing, gold.failing_tests, gold.detail, repeat, resolved)
+    nothing = verdict_on("", "empty", network=network).verdict if empty else Verdict.NOT_JUDGED
+    used: EvalNetwork = "open" if network else "none"
+    return GoldVerdicts(gold.verdict, nothing, gold.failing_tests, gold.detail, repeat, resolved, used)
 
 
 class GoldCheck:
@@ -140,6 +156,8 @@ class GoldCheck:
                     folder=self.folder,
                     labels=case.labels,
                     home=context.home,
+                    networks=_NETWORKS[context.settings.eval_network],
+                    memory=context.settings.memory,
                     empty=self._empty,
                     repeat=self._repeat,
                     say=case.say,

@@ -225,6 +225,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SECONDS",
         "help": "time for the tests of one evaluation (default: 1800)",
     },
+    "--eval-network": {
+        "choices": ["auto", "none", "open"],
+        "default": "auto",
+        "help": "whether the tests of an evaluation, with the code of the patch, get a network. auto: none for embedded "
+        "tasks and where `clawbench gold` has found that the gold patch resolves without one, else open, as in the "
+        "official harness; each case's manifest says which (default: auto)",
+    },
     "--min-pass-rate": {
         "metavar": "RATE",
         "help": "for CI: let the exit status say whether Pass@1 of every selected claw is at least RATE, as in 0.4 or "

@@ -59,6 +59,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             max_turns=option.max_turns,
             llm_no=option.llm_no,
             eval_timeout=option.eval_timeout,
+            eval_network=option.eval_network,
             resume=not option.no_resume,
             keep_container=option.keep_container,
             network=option.network,

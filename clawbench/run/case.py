@@ -261,6 +261,8 @@ class Case:
             EvaluationError: the harness gave no verdict.
         """
         image = self.prepared.evaluation
+        manifest = self.folder.manifest()
+        confined = manifest.evaluation if manifest is not None else {}
         with self.evaluating("the official harness judges the patch"):
             return judge(
                 self.instance,
@@ -273,6 +275,8 @@ class Case:
                 labels=self.labels,
                 ended_from_within=self.context.ended_from_within,
                 home=self.context.home,
+                network=confined.get("network") != "none",
+                memory=confined.get("memory", self.context.settings.memory),
             )
 
     def _finish(

@@ -15,7 +15,7 @@ from pathlib import Path
 from evaluation.outcomes import Verdict
 from records.files import write_json
 from records.journal import now
-from records.models import GoldMark
+from records.models import EvalNetwork, GoldMark
 
 FOLDER = "gold"
 _DAMAGED = (OSError, ValueError, KeyError, TypeError)
@@ -35,6 +35,8 @@ class GoldVerdicts:
     """How often the gold patch was judged; the verdict is the first that does not resolve, if there is one."""
     resolved: int | None = None
     """How many of these times it resolved the instance; None if the mark does not say."""
+    network: EvalNetwork = "unknown"
+    """The network with which the gold patch was judged: none if it resolves without one."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -86,7 +88,13 @@ class Mark:
     def facts(self) -> GoldMark:
         """The mark as it appears in manifests."""
         judged = self.judged
-        return GoldMark(gold=judged.gold, empty=judged.empty, problems=judged.problems, when=self.when)
+        return GoldMark(
+            gold=judged.gold,
+            empty=judged.empty,
+            problems=judged.problems,
+            network=judged.network,
+            when=self.when,
+        )
 
 
 class Marks:
@@ -132,6 +140,7 @@ def _read(path: Path) -> Mark | None:
             str(told["detail"]),
             int(told.get("times", 1)),
             told.get("resolved"),
+            told.get("network", "unknown"),
         )
         return Mark(Environment(**row["environment"]), judged, str(row["when"]))
     except _DAMAGED:

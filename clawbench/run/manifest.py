@@ -14,12 +14,14 @@ from adapters.prompts import prompt_digest
 from adapters.registry import adapter, installed
 from clawbench import ROOT
 from clawbench.run.case import Case
-from clawbench.run.environment_marks import Environment, Marks
+from clawbench.run.environment_marks import Environment, Mark, Marks
 from clawbench.run.made_elsewhere import MadeElsewhere
 from clawbench.run.settings import Settings
 from evaluation import harness4
 from evaluation.harness import harness_version
+from evaluation.harness_client import PIDS
 from evaluation.instances import InstanceError
+from evaluation.outcomes import Verdict
 from evaluation.rows import Taken
 from evaluation.sources import digest
 from records.journal import now
@@ -27,6 +29,7 @@ from records.models import (
     CaseManifest,
     ClawOfCase,
     ClawVersion,
+    EvalNetwork,
     Limits,
     RowsSource,
     RunManifest,
@@ -131,6 +134,11 @@ def case_manifest(case: Case) -> CaseManifest:
         source_image=described(case.context.client, prepared.source),
         prepared_image={"tag": prepared.tag, "id": prepared.image_id},
         evaluation_image=prepared.evaluation,
+        evaluation={
+            "network": _eval_network(case, mark),
+            "memory": case.context.settings.memory,
+            "pids": PIDS,
+        },
         history=dict(vars(prepared.proof)),
         engine=case.context.engine,
         harness=case.harness,
@@ -142,6 +150,15 @@ def case_manifest(case: Case) -> CaseManifest:
 def _model(case: Case) -> dict[str, Any]:
     served = case.served
     return {"name": served.name, "api": case.api, "context_window": served.context_window}
+
+
+def _eval_network(case: Case, mark: Mark | None) -> EvalNetwork:
+    """Whether the case's tests get a network; see `Settings.eval_network`."""
+    chosen = case.context.settings.eval_network
+    if chosen != "auto":
+        return chosen
+    is_proven = mark is not None and mark.judged.gold is Verdict.RESOLVED and mark.judged.network == "none"
+    return "none" if case.listed.embedded or is_proven else "open"
 
 
 def environment_of(case: Case) -> Environment:

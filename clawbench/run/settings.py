@@ -36,7 +36,7 @@ _NOT_ATTRIBUTED = {
 }
 """Settings that do not affect results. Revisions are in the manifest as the commits that they resolved to."""
 
-_OF_THE_JUDGE = {"model", "eval_timeout", "dataset", "platform"}
+_OF_THE_JUDGE = {"model", "eval_timeout", "eval_network", "dataset", "platform"}
 """Settings that affect the official harness's verdict."""
 
 
@@ -93,6 +93,8 @@ class Settings(_Strict):
     llm_no: int = Field(ge=0)
     eval_timeout: float = Field(ge=1, le=LONGEST)
     """Seconds for the tests of one evaluation; the harness takes whole seconds."""
+    eval_network: Literal["auto", "none", "open"] = "auto"
+    """Whether evaluations get a network. auto: none where gold resolves without one on this machine, else open."""
     resume: bool
     """Whether existing results of the run are kept."""
     keep_container: KeepContainer

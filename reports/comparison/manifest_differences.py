@@ -40,7 +40,7 @@ FACTORS: dict[str, tuple[str, ...]] = {
     ),
     "network": ("settings.network",),
     "machine": ("settings.memory", "settings.pids_limit", "settings.platform", "engine.architecture"),
-    "harness": ("settings.harness", "harness", "settings.eval_timeout"),
+    "harness": ("settings.harness", "harness", "settings.eval_timeout", "settings.eval_network", "evaluation"),
     "dataset": ("settings.dataset", "settings.dataset_sha256", "rows", "repo", "base_commit", "row_sha256"),
     "image": ("source_image.id", "source_image.digests", "source_image.platform", "prepared_image.tag", "history"),
     "suite": ("clawbench",),

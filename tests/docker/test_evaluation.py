@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from adapters.runtimes import default_home
 from common.errors import CaseOutcome
 from demo.task_images import TASK_REPO, ensure_image, image_name
 from evaluation.harness import EvaluationError, Judgement, judge
+from evaluation.harness_client import PIDS
 from evaluation.instances import Instance, InstanceError, checked, load_instance
 from evaluation.lists import LANGUAGE_GROUPS, listed_instances
 from evaluation.outcomes import POLICY, Ending, Outcome, Verdict, outcome_of
@@ -101,6 +103,23 @@ class TestJudge:
         assert verdict_on(instance.patch).verdict is Verdict.RESOLVED
         kept = {path.name for path in (tmp_path / "evaluation").iterdir()}
         assert {"report.json", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh"} <= kept
+
+    def test_the_tests_can_not_reach_beyond_their_container(self, verdict_on, instance, tmp_path) -> None:
+        """What the patch brings runs here: no SYS_ADMIN, no network but loopback, no end of processes and memory."""
+        probes = """
+        echo "CAPABILITIES $(sed -n 's/^CapEff:.//p' /proc/self/status)"
+        echo "NETWORK $(ls /sys/class/net)"
+        if mount -t tmpfs none /mnt || mount -t cgroup -o pids none /mnt; then echo MOUNTED; fi
+        if echo x >/sys/fs/cgroup/pids/release_agent || mkdir /sys/fs/cgroup/pids/x; then echo CGROUP; fi
+        echo "PIDS $(cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null)"
+        """
+        lines = "\n".join(line.strip() for line in probes.splitlines())
+        assert verdict_on(instance.patch, eval_script=instance.eval_script + lines).verdict is Verdict.RESOLVED
+        output = (tmp_path / "evaluation" / "test_output.txt").read_text()
+        said = dict(re.findall(r"^(CAPABILITIES|NETWORK|PIDS) (\S+)$", output, re.MULTILINE))
+        assert not int(said["CAPABILITIES"], 16) & 1 << 21, "SYS_ADMIN"
+        assert (said["NETWORK"], said["PIDS"]) == ("lo", str(PIDS))
+        assert not re.search(r"^(MOUNTED|CGROUP)$", output, re.MULTILINE)
 
     def test_an_edit_that_fixes_nothing_is_unresolved_and_names_the_tests(self, verdict_on, instance) -> None:
         nothing = "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n"
