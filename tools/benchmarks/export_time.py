@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -39,9 +39,8 @@ _CHANGE = "find src -name '*.py' | sort | head -n {count} | while read -r f; do 
 
 def run(client: docker.DockerClient, say: Callable[[str], None]) -> Table:
     """Measure both repositories."""
-    base = base_image(client, say)
     table = Table("changed files", *(f"s, repository of {size:,} files" for size in SIZES), "ratio", box=None)
-    columns = [_column(client, base, size, say) for size in SIZES]
+    columns = [seconds(client, size, CHANGED, say) for size in SIZES]
     for number, changed in enumerate(CHANGED):
         small, large = (column[number] for column in columns)
         noted = f"{large / small:.2f}" if changed <= min(SIZES) else ""
@@ -49,7 +48,18 @@ def run(client: docker.DockerClient, say: Callable[[str], None]) -> Table:
     return table
 
 
-def _column(client: docker.DockerClient, base: str, size: int, say: Callable[[str], None]) -> list[float]:
+def seconds(
+    client: docker.DockerClient, size: int, changed: Sequence[int], say: Callable[[str], None]
+) -> list[float]:
+    """The median seconds of an export from an ended container.
+
+    Args:
+        client: the engine.
+        size: the number of files in the repository.
+        changed: how many of them are changed, for each of the results.
+        say: told before anything slow.
+    """
+    base = base_image(client, say)
     say(f"a repository of {size:,} files")
     text = _GENERATE.format(workdir=WORKDIR, files=size)
     with (
@@ -67,7 +77,7 @@ def _column(client: docker.DockerClient, base: str, size: int, say: Callable[[st
         )
         try:
             start = StartTree.of(client, prepared, cache=Path(folder), labels=MARKS, say=say)
-            return [median(_export(client, prepared, start, count) for _ in range(ROUNDS)) for count in CHANGED]
+            return [median(_export(client, prepared, start, count) for _ in range(ROUNDS)) for count in changed]
         finally:
             client.images.remove(prepared.tag, force=True)
 
