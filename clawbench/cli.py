@@ -59,6 +59,7 @@ tasks = typer.Typer(help="The embedded task set.", no_args_is_help=True)
 app.add_typer(tasks, name="tasks")
 run_commands.add_to(app)
 app.command()(compare_command.compare)
+app.command()(compare_command.parts)
 app.add_typer(lite_command.app, name="lite")
 
 Plugins = Annotated[

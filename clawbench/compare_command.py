@@ -1,7 +1,8 @@
-"""`clawbench compare`: contenders of one run or several, paired by instance."""
+"""`clawbench compare` and `clawbench parts`: contenders of one run or several, paired by instance."""
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,6 +84,47 @@ def compare(
         raise typer.Exit(NOT_COMPARABLE)
     if fail_if_worse and any(one.is_worse and one.first == found.contenders[0].name for one in found.pairs):
         raise typer.Exit(1)
+
+
+def parts(
+    runs: Annotated[list[str] | None, typer.Argument(help="Runs with --adapter-parts: ids or folders.")] = None,
+    *,
+    only_list: Annotated[
+        bool, typer.Option("--list", help="List the values of --adapter-parts that have to be run.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, for scripts.")] = False,
+    artifacts: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("artifacts"),
+) -> None:
+    """Compute what each part of the adapter is worth: workspace preparation, prompt, export and cleaning.
+
+    Needs one run for each combination of parts, with the same claws, instances and settings.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from reports.adapter_parts import CELLS, factorials, option_value, tables
+    from reports.comparison.contenders import CompareError, contenders
+
+    if only_list:
+        typer.echo("\n".join(map(option_value, CELLS)))
+        return
+    if not runs:
+        raise CompareError("name the runs, or see with --list what has to be run")
+    found = factorials(contenders(runs, artifacts))
+    if as_json:
+        typer.echo(json.dumps([one.model_dump(mode="json") for one in found], indent=2))
+        return
+    console = Console(highlight=False, width=100)
+    for one in found:
+        for title, headings, rows in tables(one):
+            table = Table(*headings, title=title, title_justify="left", box=None, pad_edge=False)
+            for row in rows:
+                table.add_row(*row)
+            console.print(table)
+        if one.left_out:
+            console.print(
+                f"without a verdict in some run, and left out: {', '.join(one.left_out)}", soft_wrap=True
+            )
 
 
 def _written(found: Comparison, output: Format) -> str:

@@ -21,6 +21,19 @@ class Arm(StrEnum):
     """The same diff, by all the commands that the official harness tries."""
 
 
+class AdapterPart(StrEnum):
+    """What the suite does around a claw, so that each part's worth can be measured by leaving it out."""
+
+    PREPARATION = "preparation"
+    """The workspace has no commits after the start commit. Without it, the instance's own image is used."""
+    PROMPT = "prompt"
+    """The shared prompt. Without it, the prompt is the issue and a request for a diff."""
+    EXPORT = "export"
+    """The patch is the runner's diff. Without it, the diff in the final message, by the official harness's commands."""
+    CLEANING = "cleaning"
+    """The claw's own files are left out of the export; only with it."""
+
+
 FUZZY = (
     ("git", "apply", "--verbose"),
     ("git", "apply", "--verbose", "--3way"),

@@ -121,6 +121,8 @@ class RunSettings(Part):
     served: ServedModel | None = None
     network: Literal["gateway", "open", "own"] = "gateway"
     """What the workspaces can reach: only the gateway, the internet as well, or the internet without a gateway."""
+    adapter_parts: tuple[str, ...] | None = None
+    """The parts of the adapter that were on; None for the usual adapter."""
     made_elsewhere: bool = False
     """Whether other tools made the patches, so that nothing is known about how they came about."""
     harness: str = ""
@@ -258,7 +260,8 @@ class CaseManifest(Record):
     evaluation: dict[str, Any] = {}
     """How far the evaluation's container is confined: its network and its limits."""
     history: dict[str, Any] = {}
-    """The proof that the workspace has no commits except the start commit and its ancestors."""
+    """The proof that the workspace has no commits except the start commit and its ancestors; empty if
+    `--adapter-parts` left the preparation out."""
     engine: dict[str, Any] = {}
     gold: GoldMark | None = None
     """None if the environment was never checked on this machine."""

@@ -145,6 +145,10 @@ def gather(run: RunDirectory, claw: str, *, split: str | None, sample: int, subs
             f"run {run.run_id} was made without the gateway: its claws had the user's own credentials, which its "
             "artifacts may contain, so it is not exported"
         )
+    if manifest.settings.adapter_parts is not None:
+        raise RunError(
+            f"run {run.run_id} measured parts of the adapter (--adapter-parts): submit a run without that"
+        )
     asked = [case for case in _asked_for(run) if case.claw == claw]
     if not asked or claw not in manifest.claws:
         raise RunError(f"run {run.run_id} has no cases of {claw}: it has {', '.join(claws_of(run)) or 'none'}")

@@ -27,6 +27,7 @@ from clawbench.run.retries import Retries
 from clawbench.run.settings import Settings
 from clawbench.run.usage import spent
 from clawbench.run.worker_context import WorkerContext, connect
+from evaluation.collection import AdapterPart
 from evaluation.lists import ListedInstance
 from evaluation.rows import take_rows
 from gateway.client import Gateway, GatewayClient, GatewayError, control_in, short_folder
@@ -217,6 +218,11 @@ class RunSession:
             lines.append(
                 f"WARNING: --network {settings.network}: claws can reach the network; the results can't be compared "
                 "with others"
+            )
+        if not settings.has(AdapterPart.PREPARATION):
+            lines.append(
+                "WARNING: --adapter-parts without preparation: the workspaces hold all commits of the instances' images, "
+                "which may include the fix"
             )
         has_real = self.images is not None and self.images.has_real
         return [*lines, *emulation.warnings(settings.platform, self._architecture, real=has_real)]

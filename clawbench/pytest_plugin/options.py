@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from clawbench.pytest_plugin.selection import SETS
+from evaluation.collection import AdapterPart
 from gateway.behaviours.behaviour_table import BEHAVIOURS
 from records.case_id import MOST_SAMPLES
 
@@ -93,6 +94,22 @@ def _platform(text: str) -> str:
     if matched is None or matched[1] not in _ARCHITECTURES:
         raise argparse.ArgumentTypeError(f"{text!r} is not a platform of Linux containers, like linux/amd64")
     return text
+
+
+def adapter_parts(text: str) -> tuple[AdapterPart, ...]:
+    """The value of `--adapter-parts`, in the order of a case's life.
+
+    Raises:
+        ArgumentTypeError: a part is unknown, or cleaning is asked for without an export.
+    """
+    words = [] if text == "none" else text.split(",")
+    if unknown := sorted(set(words) - set(AdapterPart)):
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown)!r}: the parts are {', '.join(AdapterPart)}, or none"
+        )
+    if AdapterPart.CLEANING in words and AdapterPart.EXPORT not in words:
+        raise argparse.ArgumentTypeError("cleaning needs export: a message is never cleaned")
+    return tuple(part for part in AdapterPart if part in words)
 
 
 def _samples(text: str) -> int:
@@ -180,6 +197,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "the official harness applies it. message-strict: the same, but it must pass `git apply`. paired: the prompt "
         "asks for the edit and for the diff; the edit counts, and the diff is judged in both other ways, to compare "
         "(default: workspace)",
+    },
+    "--adapter-parts": {
+        "type": adapter_parts,
+        "metavar": "PART,...|none",
+        "help": "to measure what each part of the adapter is worth: the parts that are on, of preparation (of the "
+        "workspace), prompt (the shared one), export (of the repository; without it, the diff in the final message "
+        "counts) and cleaning (of the export). `clawbench parts` computes their worth (default: the usual adapter)",
     },
     "--agent-timeout": {
         "type": float,

@@ -15,7 +15,8 @@ from clawbench.pytest_plugin.selection import predictions, selection
 from clawbench.pytest_plugin.workers import agents_asked_for, cores
 from clawbench.run.made_elsewhere import UNKNOWN_MODEL
 from clawbench.run.model_choice import Choice, check_claws, check_limits, choose
-from clawbench.run.settings import Settings
+from clawbench.run.settings import Collect, Settings, way_in_names
+from evaluation.collection import AdapterPart
 from evaluation.lists import DATASET, DATASETS
 from workspace.container import Limits
 
@@ -47,7 +48,8 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             artifacts=Path(option.artifacts).absolute(),
             model=choice.model,
             served=choice.served,
-            collect=option.collect,
+            collect=_collect(config),
+            adapter_parts=option.adapter_parts,
             agent_timeout=option.agent_timeout,
             exclude_waits=option.exclude_waits,
             spend_limit=option.spend_limit,
@@ -104,11 +106,23 @@ def _refuse_with_predictions(config: pytest.Config) -> None:
     unusual = {
         "--samples": option.samples != 1,
         "--collect": option.collect != "workspace",
+        "--adapter-parts": option.adapter_parts is not None,
         "--network": option.network != "gateway",
     }
     asked += [name for name, is_asked in unusual.items() if is_asked]
     if asked:
         raise ValueError(f"{' and '.join(asked)}: not with --predictions, which were made elsewhere")
+
+
+def _collect(config: pytest.Config) -> Collect:
+    """How the patch is collected (raises ValueError)."""
+    collect: Collect = config.option.collect
+    parts = config.option.adapter_parts
+    if parts is None:
+        return collect
+    if collect != "workspace":
+        raise ValueError(f"--collect {collect}: not with --adapter-parts, whose part `export` says the same")
+    return "workspace" if AdapterPart.EXPORT in parts else "message-fuzzy"
 
 
 def revisions(given: list[str]) -> dict[str, str]:
@@ -134,5 +148,5 @@ def _default_run_id(config: pytest.Config, choice: Choice) -> str:
         return f"judge-{'-'.join(predictions(config))}"[: 119 - len(moment)] + f"-{moment}"
     claws = "-".join(selection(config).claws) or "none"
     model = re.sub(r"[^A-Za-z0-9._-]", "-", choice.model)
-    way = "" if config.option.collect == "workspace" else f"-{config.option.collect}"
+    way = way_in_names(config.option.collect, config.option.adapter_parts)
     return f"{claws}{way}-{model}"[: 119 - len(moment)] + f"-{moment}"

@@ -20,6 +20,7 @@ from clawbench.run.manifest import case_manifest
 from clawbench.run.usage import UsageRecord, mismatches, model_use
 from clawbench.run.worker_context import SpendLimitError
 from common.errors import InfrastructureError
+from evaluation.collection import AdapterPart
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
 from evaluation.predictions_file import PredictionsError
@@ -268,7 +269,9 @@ class FreshContainer:
         differing = mismatches(told, run.counts) if run.result.exit_code is not None else []
         usage = UsageRecord(gateway=run.counts, claw=told, mismatches=differing)
         write_record(case.folder.path / "usage.json", usage)
-        patch, detail = exported.patch, run.detail
+        patch, patch_tree, detail = exported.patch, exported.patch_tree, run.detail
+        if not settings.has(AdapterPart.CLEANING):
+            patch, patch_tree = exported.raw, exported.final_tree
         if settings.collect != "workspace":
             in_message, why_empty = self._patch_in_message(run, session)
             if settings.collect == "paired":
@@ -287,7 +290,7 @@ class FreshContainer:
             patch_bytes=len(patch.encode()),
             start_tree=exported.start_tree,
             final_tree=exported.final_tree,
-            patch_tree=exported.patch_tree,
+            patch_tree=patch_tree,
             seconds={name: round(spent, 3) for name, spent in case.seconds.items()},
         )
         case.folder.disarm_session()  # before the export counts: a resumed case does not come here again
@@ -346,7 +349,7 @@ def open_container(case: Case) -> Iterator[Container]:
             workspace = stack.enter_context(
                 open_workspace(
                     context.client,
-                    prepared,
+                    case.workspace_image,
                     name="clawbench." + re.sub(r"[^a-zA-Z0-9_.-]", "-", unique),
                     labels=case.labels,
                     limits=context.limits,

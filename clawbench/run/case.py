@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from clawbench.run.recordings import CASSETTE, cassette, recorded
 from clawbench.run.settings import Served, Settings
 from clawbench.run.usage import use_in
 from clawbench.run.worker_context import WorkerContext
-from evaluation.collection import Arm
+from evaluation.collection import AdapterPart, Arm
 from evaluation.harness import Judgement, harness_version, judge
 from evaluation.instances import Instance, load_instance
 from evaluation.lists import ListedInstance, by_id
@@ -208,6 +209,18 @@ class Case:
                 platform=None if self.listed.embedded else context.settings.platform,
                 made=partial(context.inventory.note, source=source),
             )
+
+    @property
+    def workspace_image(self) -> PreparedImage:
+        """The image of the claw's container: the prepared one, or the instance's own if preparation is left out.
+
+        Raises:
+            WorkspaceError: it could not be made.
+        """
+        prepared = self.prepared
+        if self.context.settings.has(AdapterPart.PREPARATION):
+            return prepared
+        return replace(prepared, tag=prepared.source, image_id=prepared.source_id)
 
     def gateway_spec(self) -> CaseSpec:
         """What the gateway needs to know about the case."""

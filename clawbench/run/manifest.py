@@ -139,7 +139,7 @@ def case_manifest(case: Case) -> CaseManifest:
             "memory": case.context.settings.memory,
             "pids": PIDS,
         },
-        history=dict(vars(prepared.proof)),
+        history=dict(vars(prepared.proof)) if case.workspace_image == prepared else {},
         engine=case.context.engine,
         harness=case.harness,
         gold=mark.facts() if mark is not None else None,

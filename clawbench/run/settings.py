@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluation.collection import AdapterPart
 from records.case_id import MOST_SAMPLES
 
 KeepContainer = Literal["never", "failed", "always"]
 Network = Literal["gateway", "open", "own"]
+Collect = Literal["workspace", "message-strict", "message-fuzzy", "paired"]
 LONGEST = 10_000_000.0
 """Seconds. A longer timeout could overflow a timer, and the claw would have no deadline."""
 
@@ -38,6 +40,13 @@ _NOT_ATTRIBUTED = {
 
 _OF_THE_JUDGE = {"model", "eval_timeout", "eval_network", "dataset", "platform"}
 """Settings that affect the official harness's verdict."""
+
+
+def way_in_names(collect: str, adapter_parts: Sequence[str] | None) -> str:
+    """How the patch is made and collected, as the end of a claw's name; "" if it is the usual way."""
+    if adapter_parts is not None:
+        return f"-parts-{'-'.join(adapter_parts) or 'none'}"
+    return "" if collect == "workspace" else f"-{collect}"
 
 
 class _Strict(BaseModel):
@@ -71,8 +80,10 @@ class Settings(_Strict):
     """Its name in records: `scripted:<name>`, `<provider>/<model>`, `replay:<run>`, `own[:<name>]`."""
     served: Served | None = None
     """None for a scripted model, whose name says everything."""
-    collect: Literal["workspace", "message-strict", "message-fuzzy", "paired"] = "workspace"
+    collect: Collect = "workspace"
     """How the patch gets to the judge: an `evaluation.collection.Arm`, or all of them from one run of the claw."""
+    adapter_parts: tuple[AdapterPart, ...] | None = None
+    """The parts of the adapter that are on, if their worth is studied; they decide `collect`."""
     agent_timeout: float = Field(gt=0, le=LONGEST)
     """Seconds of wall-clock time for one claw on one instance."""
     exclude_waits: bool = False
@@ -152,8 +163,12 @@ class Settings(_Strict):
         return self.network == "own" or (self.served is not None and self.served.behind is not None)
 
     def agent_label(self, claw: str) -> str:
-        """The label of results: the claw, followed by the way of the patch unless that is `workspace`."""
-        return claw if self.collect == "workspace" else f"{claw}-{self.collect}"
+        """The label of results: the claw, followed by the way of the patch unless that is the usual one."""
+        return f"{claw}{way_in_names(self.collect, self.adapter_parts)}"
+
+    def has(self, part: AdapterPart) -> bool:
+        """Whether a part of the adapter is on; all are unless some were chosen."""
+        return self.adapter_parts is None or part in self.adapter_parts
 
     def prompt_file(self, own: str) -> str:
         """The template in `prompts/`.
@@ -161,6 +176,9 @@ class Settings(_Strict):
         Args:
             own: the one that the claw's adapter names.
         """
+        if self.adapter_parts is not None:
+            # with and without the export, the same words
+            return "paired.txt" if AdapterPart.PROMPT in self.adapter_parts else "bare.txt"
         return {"workspace": own, "paired": "paired.txt"}.get(self.collect, "bare.txt")
 
     def attributed(self) -> dict[str, Any]:

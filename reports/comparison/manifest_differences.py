@@ -22,7 +22,7 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "adapter": ("claw.adapter_sha256", "agent_files", "allowed_tools", "model.api"),
     "config": ("claw.config_sha256",),
     "prompt": ("prompt", "prompt_template_sha256", "claw.prompt", "claw.prompt_sha256"),
-    "collection": ("settings.collect",),
+    "collection": ("settings.collect", "settings.adapter_parts"),
     "model": (
         "settings.model",
         "settings.served.name",

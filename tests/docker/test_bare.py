@@ -219,7 +219,7 @@ def test_what_is_done_and_not_said_is_kept_and_not_judged(tmp_path: Path) -> Non
 @pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot")
 def test_one_run_of_a_claw_is_collected_in_three_ways(tmp_path: Path) -> None:
     """The documented command with more tasks; what the scripted model does to each diff follows from the seed."""
-    _, command = documented(ROOT / "docs" / "collection-study.md")
+    _, command, *_ = documented(ROOT / "docs" / "collection-study.md")
     words = [word.replace("ledgerlite", "(ledgerlite or confmerge or csvline or taskdag)") for word in command]
     words = [word.replace("error=1&seed=1", "error=0.9&seed=1") for word in words]
     done = run([*words, "-n", "2", f"--artifacts={tmp_path}"])
@@ -256,8 +256,31 @@ def test_strict_collection_refuses_what_git_refuses(tmp_path: Path) -> None:
     assert "(ended): sound" in run(["clawbench", "verify", "strict", f"--artifacts={tmp_path}"]).stdout
 
 
+@pytest.mark.docker
+@pytest.mark.skipif(not installed("nanobot"), reason="nanobot is not installed: clawbench install nanobot")
+def test_each_part_that_is_left_out_is_missing(tmp_path: Path) -> None:
+    """The model knows nothing but what it finds in git. Unprepared, the workspace holds the fix."""
+    options = ["--adapter-parts=export", "--model=scripted:git"]
+    found = run_bench(tmp_path, "parts", "-k", "nanobot and confmerge", *options)
+    assert found.outcomes() == {"demo__confmerge-87": "resolved"}, found.output
+    assert "WARNING: --adapter-parts without preparation" in found.output
+    folder = found.case_folder("demo__confmerge-87")
+    assert (folder / "git.patch").read_bytes() == (folder / "git.patch.raw").read_bytes()
+    assert "b/AGENTS.md" in (folder / "git.patch").read_text()
+    assert "RULES" not in (folder / "prompt.txt").read_text()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["settings"]["adapter_parts"], manifest["history"]) == (["export"], {})
+    assert found.predictions()[0]["model_name_or_path"] == "nanobot-parts-export/scripted:git"
+    assert "(ended): sound" in run(["clawbench", "verify", "parts", f"--artifacts={tmp_path}"]).stdout
+
+
 @pytest.mark.parametrize(
-    ("options", "name"), [([], "nanobot-scripted"), (["--collect=paired"], "nanobot-paired-scripted")]
+    ("options", "name"),
+    [
+        ([], "nanobot-scripted"),
+        (["--collect=paired"], "nanobot-paired-scripted"),
+        (["--adapter-parts=none"], "nanobot-parts-none-scripted"),
+    ],
 )
 def test_a_run_is_named_by_its_adapter(options: list[str], name: str) -> None:
     code = (

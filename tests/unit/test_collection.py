@@ -146,7 +146,7 @@ def test_rates_and_mixes_by_hand() -> None:
 def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The command of docs/collection-study.md."""
     folder = tmp_path_factory.mktemp("study")
-    command, _ = documented(ROOT / "docs" / "collection-study.md")
+    command, *_ = documented(ROOT / "docs" / "collection-study.md")
     done = run([*command, f"--artifacts={folder}"])
     assert done.returncode == 0, done.stdout
     return done.stdout, folder / "collection-study"

@@ -123,6 +123,14 @@ def test_what_is_no_run_and_a_run_without_the_gateway_are_refused(tmp_path: Path
     assert "made without the gateway" in said
 
 
+def test_a_run_with_parts_of_the_adapter_is_no_submission(tmp_path: Path) -> None:
+    code, said = export(
+        demo_run(tmp_path, Outcome.RESOLVED, adapter_parts=["export"]), tmp_path / "to", "--subset"
+    )
+    assert code == 2
+    assert "measured parts of the adapter" in said
+
+
 def test_what_was_changed_afterwards_is_not_handed_out(tmp_path: Path) -> None:
     run = demo_run(tmp_path, Outcome.RESOLVED, Outcome.UNRESOLVED, Outcome.UNRESOLVED, Outcome.RESOLVED)
     changed, gone, claimed, missing = (run.case(CaseId("nanobot", name)).path / "evaluation" for name in IDS[:4])
