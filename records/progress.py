@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,16 +46,14 @@ def _read(path: Path) -> Step | None:
 class Progress:
     """The progress of one worker."""
 
-    def __init__(self, run: Path, worker: str, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, run: Path, worker: str) -> None:
         """Create no file before the first step.
 
         Args:
             run: the run's folder.
             worker: the worker's name.
-            tell: prints a line for the user; None if this process must not print.
         """
         self._path = run / _FOLDER / f"{worker}.json"
-        self._tell = tell
         self._is_busy = False
 
     def say(self, case_id: str, doing: str) -> None:
@@ -67,8 +64,6 @@ class Progress:
         if not doing and not self._is_busy:
             return  # this worker only replayed the case
         self._is_busy = bool(doing)
-        if self._tell is not None and doing:
-            self._tell(f"{case_id}: {doing}")
         row = {"case": case_id, "doing": doing, "since": time.time(), "owner": this_process()}
         fresh = self._path.with_suffix(".new")
         with suppress(OSError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -290,10 +290,25 @@ def rate_of(journal: Reading, now: float | None) -> Rate | None:
     times = sorted(seconds(entry.time) for entry in last.values() if entry.event in ENDED)
     if started is None or not times:
         return None
-    until = now if now is not None else times[-1]
-    first = max(seconds(started.time), until - WINDOW)
+    return rate_over(times, seconds(started.time), now if now is not None else times[-1])
+
+
+def rate_over(times: Sequence[float], began: float, until: float) -> Rate | None:
+    """How fast cases have ended recently.
+
+    Args:
+        times: when they ended, in order, in seconds since 1970, as all times here.
+        began: when the first of them could begin.
+        until: the end of the time over which the rate is computed.
+
+    Returns:
+        None if no case ended.
+    """
+    if not times:
+        return None
+    first = max(began, until - WINDOW)
     recent = [moment for moment in times if moment > first]
     if len(recent) < FEWEST:
-        recent = times[-FEWEST:]
-        first = times[-FEWEST - 1] if len(times) > FEWEST else seconds(started.time)
+        recent = list(times[-FEWEST:])
+        first = times[-FEWEST - 1] if len(times) > FEWEST else began
     return Rate(len(recent), max(1.0, until - first))

@@ -1,59 +1,172 @@
-"""Prints what the workers are doing while the run goes on."""
+"""Shows how far a run is while it goes on: one live line on a terminal, or a line per finished case in a log."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from decimal import Decimal
+from typing import Literal, TextIO
 
-from records.progress import Step, steps
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from records.case_id import CaseId
+from records.progress import steps
+from records.run_folder import RunDirectory
+from records.spent import Spent
+from records.status import rate_over
+from reports.status_view import duration
+
+Kind = Literal["passed", "failed", "error", "skipped"]
+"""How pytest counts a test."""
+_STYLES: dict[Kind, str] = {"passed": "green", "failed": "red", "error": "yellow", "skipped": ""}
+_SPENT_EVERY = 10.0
+"""Seconds between two looks at what the run has spent: each reads all request logs."""
 
 
 class ProgressPrinter:
-    """The controller's thread that prints the workers' steps."""
+    """The controller's view of the run."""
 
     def __init__(
-        self, run: Path, write: Callable[[str], None], *, every: float = 1.0, remind: float = 30.0
+        self,
+        run: RunDirectory,
+        out: TextIO,
+        *,
+        has_price: bool,
+        passed: str = "resolved",
+        every_case: bool = False,
+        summary_every: float = 300.0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        """Print nothing before `start`.
+        """Show nothing before `start`.
 
         Args:
-            run: the run's folder.
-            write: prints one line.
-            every: seconds between two reads of the workers' files.
-            remind: seconds after which a step that is still going on is printed again.
+            run: the run.
+            out: what is printed to, for this printer alone. A terminal gets the live line, anything else a log.
+            has_price: whether the model can cost anything.
+            passed: the word for tests that passed.
+            every_case: whether finished cases are listed on a terminal too.
+            summary_every: seconds between two summary lines in a log.
+            clock: seconds since 1970.
         """
+        self.console = Console(file=out, force_terminal=out.isatty(), highlight=False)
+        self.is_live = out.isatty() and not self.console.is_dumb_terminal
+        self.total = 0
+        """How many tests the command has selected."""
         self._run = run
-        self._write = write
-        self._every = every
-        self._remind = remind
-        self._told: dict[str, tuple[str, str, float]] = {}
+        self._has_price = has_price
+        self._words: dict[Kind, str] = {
+            "passed": passed,
+            "failed": "failed",
+            "error": "errors",
+            "skipped": "skipped",
+        }
+        self._every_case = every_case
+        self._summary_every = summary_every
+        self._clock = clock
+        self._kinds: dict[str, Kind] = {}
+        self._times: list[float] = []
+        self._began = clock()
+        self._spending = Spent(run)
+        self._spent, self._spent_at = Decimal(0), float("-inf")
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True, name="progress")
+        self._live = Live(
+            console=self.console,
+            get_renderable=self._live_line,
+            refresh_per_second=1,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._thread = threading.Thread(target=self._summarise, daemon=True, name="progress")
 
     def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+        """Show the live line, or begin to write summaries."""
+        self._began = self._clock()
+        if self.is_live:
+            self._live.start(refresh=True)
+        else:
+            self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; no line is printed after this returns."""
+        """Remove the live line; nothing is printed after this returns. A second call does nothing."""
         self._stop.set()
+        self._live.stop()
         if self._thread.is_alive():
             self._thread.join()
 
-    def _watch(self) -> None:
-        while not self._stop.wait(self._every):
-            for step in steps(self._run):
-                self._look(step)
+    def ended(self, test_id: str, kind: Kind, case_id: CaseId | None = None, *, is_new: bool = True) -> None:
+        """Count a test, once: a later report of it only corrects its kind.
 
-    def _look(self, step: Step) -> None:
-        worker, case, doing = step.worker, step.case_id, step.doing
-        now = time.time()
-        before = self._told.get(worker, ("", "", 0.0))
-        if before[:2] == (case, doing) and now - before[2] < self._remind:
+        Args:
+            test_id: the test.
+            kind: how it ended.
+            case_id: the case that it is, if it is one.
+            is_new: whether it was run by this command.
+        """
+        is_known = test_id in self._kinds
+        self._kinds[test_id] = kind
+        if is_known or not is_new:
             return
-        self._told[worker] = (case, doing, now)
-        elapsed = now - step.since
-        late = f" ({elapsed:.0f} s)" if elapsed >= self._remind else ""
-        self._write(f"{worker} {case}: {doing}{late}")
+        self._times.append(self._clock())
+        if not self.is_live or self._every_case:
+            told = self._told(case_id) if case_id is not None else f"{test_id}: {kind}"
+            self.console.print(f"{self._count()} {told}", markup=False, soft_wrap=True)
+
+    def _told(self, case_id: CaseId) -> str:
+        """One line about a case that ended."""
+        record = self._run.case(case_id).metadata()
+        if record is None:
+            return f"{case_id}: no outcome"
+        parts = [str(record.outcome), duration(sum(record.seconds.values()))]
+        if self._has_price and record.cost is not None and record.cost.held is not None:
+            parts.append(f"${record.cost.held:,.4f}")
+        return f"{case_id}: {', '.join(parts)}"
+
+    def _count(self) -> str:
+        return f"{len(self._kinds):,}/{self.total:,}"
+
+    def _parts(self) -> list[Text]:
+        """How far the run is, the most important parts first."""
+        kinds = Counter(self._kinds.values())
+        parts = [Text(self._count(), "bold")]
+        for kind, word in self._words.items():
+            if kinds[kind] or kind in ("passed", "failed"):
+                parts.append(Text(f"{kinds[kind]:,} {word}", _STYLES[kind] if kinds[kind] else ""))
+        now = self._clock()
+        if self._has_price:
+            parts.append(Text(f"${self._spent_now(now):,.4f}"))
+        rate = rate_over(self._times, self._began, now)
+        if rate is not None:
+            left = (self.total - len(self._kinds)) * rate.seconds / rate.cases
+            parts += [Text(f"{rate.per_hour:,.0f}/h"), Text(f"{duration(left)} left")]
+        return parts
+
+    def _spent_now(self, now: float) -> Decimal:
+        if now - self._spent_at >= _SPENT_EVERY:
+            self._spent, self._spent_at = self._spending.total(), now
+        return self._spent
+
+    def _at_work(self) -> str:
+        """What the workers do: the oldest step first, and those that only wait last."""
+        now = self._clock()
+        found = sorted(steps(self._run.path), key=lambda step: (step.doing.startswith("waiting"), step.since))
+        told = [f"{step.case_id} ({step.doing}, {duration(max(0.0, now - step.since))})" for step in found]
+        return f"{len(found)} at work" + (f": {', '.join(told)}" if told else "")
+
+    def line(self) -> Text:
+        """The whole view in one line."""
+        return Text("  ").join([*self._parts(), Text(self._at_work())])
+
+    def _live_line(self) -> Text:
+        """The same, cut to the terminal's width. The `^C` that a terminal echoes must fit behind it."""
+        line = self.line()
+        line.truncate(self.console.width - 3, overflow="ellipsis")
+        return line
+
+    def _summarise(self) -> None:
+        while not self._stop.wait(self._summary_every):
+            self.console.print(self.line().plain, markup=False, soft_wrap=True)

@@ -15,7 +15,6 @@ from filelock import FileLock
 import demo.task_images
 from adapters.registry import installed
 from clawbench.controller import emulation
-from clawbench.controller.progress_printer import ProgressPrinter
 from clawbench.controller.run_log import RunLog
 from clawbench.run import disk
 from clawbench.run.claw_limits import lacks
@@ -62,8 +61,9 @@ class RunSession:
         self._is_new = is_new
         self._gateway_folder: Path | None = None
         self._gateway: Gateway | None = None
-        self._printer: ProgressPrinter | None = None
         self._architecture = ""
+        self.has_workers = False
+        """Whether other processes run the cases."""
         self.images: ImageKeeper | None = None
         """Set when the cases are selected."""
         self.order = Order()
@@ -142,7 +142,7 @@ class RunSession:
 
         Args:
             worker: the worker's name.
-            tell: prints a line for the user; without it, progress goes only to a file.
+            tell: prints a line for the user between two cases; None where any moment may be another case's.
         """
         context = context_from(self.handed_over(), worker)
         context.tell = tell
@@ -199,11 +199,6 @@ class RunSession:
             *(f"  {name}: {'; '.join(found[name].judged.problems)}" for name in names[:_SHOWN]),
         ]
 
-    def show_progress(self, printer: ProgressPrinter) -> None:
-        """Print what the workers are doing until the session closes."""
-        self._printer = printer
-        printer.start()
-
     def warnings(self) -> list[str]:
         """Warnings about options that make the results incomparable with other runs."""
         settings, lines = self.settings, []
@@ -250,13 +245,18 @@ class RunSession:
             lines.append(f"spent before under this run id: ${self.spent_before:.4f}{limit}")
         return lines
 
+    @property
+    def knows_price(self) -> bool:
+        """Whether the model costs something, and its price is known."""
+        behind = self.settings.served.behind if self.settings.served is not None else None
+        return self.settings.has_price and (behind is None or behind.get("prices") is not None)
+
     def money(self) -> list[str]:
         """Lines that say what the run has cost, and how to resume it at its spend limit."""
         if self._gateway_folder is None or not self.settings.has_price:
             return []
-        behind = self.settings.served.behind if self.settings.served is not None else None
         amount = f"${spent(self.run):.4f}"
-        if behind is not None and behind.get("prices") is None:
+        if not self.knows_price:
             amount = f"unknown, as no price is known for {self.settings.model}"
         lines = [
             f"spent under this run id: {amount}, including all attempts, and the most that each reply of unknown cost "
@@ -298,9 +298,8 @@ class RunSession:
         with ExitStack() as stack:  # callbacks run in reverse order, even if some of them raise
             stack.callback(self._lock.release)
             stack.callback(self._clear_folder)
-            if self._printer is not None:
+            if self.has_workers:
                 stack.callback(_sweep_after_workers)
-                stack.callback(self._printer.stop)
             if self._gateway_folder is not None:
                 stack.callback(shutil.rmtree, self._gateway_folder, ignore_errors=True)
             if self._gateway is not None:

@@ -5,9 +5,7 @@ Modules that only a run needs are imported inside the hooks, so that loading the
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
     from clawbench.controller.run_session import RunSession
+    from clawbench.pytest_plugin.screen import Screen  # noqa: F401 - in a quoted type below
     from clawbench.run.model_choice import Choice
     from clawbench.run.settings import Settings
 
@@ -41,6 +40,7 @@ _WORKER = "clawbench"
 _DATASET = "clawbench_dataset"
 _INDEX = pytest.StashKey[str | None]()
 """The file that lists the instances of `--dataset`."""
+_SCREEN = pytest.StashKey["Screen"]()
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -89,7 +89,9 @@ def pytest_configure(config: pytest.Config) -> None:
         from clawbench.controller.run_session import context_from  # noqa: PLC0415
 
         _take_context(config, context_from(handed_over, config.workerinput["workerid"]))  # type: ignore[attr-defined]
-        _end_like_by_ctrl_c()
+        from clawbench.pytest_plugin.screen import Interrupts  # noqa: PLC0415
+
+        Interrupts()
     elif option.doctor:
         from clawbench.pytest_plugin import doctor_plugin  # noqa: PLC0415
 
@@ -113,12 +115,6 @@ def _take_context(config: pytest.Config, context: Any) -> None:
 
     config.stash[CONTEXT] = context
     config.pluginmanager.register(CaseScheduling(config), "clawbench-scheduling")
-
-
-def _end_like_by_ctrl_c() -> None:
-    """Clean up at SIGTERM, which services and CI systems send, in the same way as at Ctrl-C."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _is_benchmark(config: pytest.Config) -> bool:
@@ -165,8 +161,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if _SETTINGS not in config.stash:
         return
-    from clawbench.controller.progress_printer import ProgressPrinter  # noqa: PLC0415
     from clawbench.controller.run_session import RunSession  # noqa: PLC0415
+    from clawbench.pytest_plugin.screen import Interrupts, Screen  # noqa: PLC0415
     from clawbench.pytest_plugin.workers import described, is_distributed  # noqa: PLC0415
 
     is_gold = config.option.gold
@@ -181,10 +177,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         opened, swept = RunSession.open(settings, choice, claws, is_gold=is_gold)
     config.stash[SESSION] = opened
     config.pluginmanager.register(_CaseEnds(opened))
-    _end_like_by_ctrl_c()
+    screen = config.stash[_SCREEN] = Screen(config, opened)
+    config.pluginmanager.register(screen)
+    Interrupts(screen, settings.run_id)
     write = _writer(config)
-    distributed = is_distributed(config)
-    # without workers, each step is printed as it begins; the steps of workers are read from their files
+    distributed = opened.has_workers = is_distributed(config)
     _take_context(config, opened.context("main", None if distributed else write))
     for name in swept:
         write(f"removed a leftover of a run that has ended: {name}")
@@ -192,7 +189,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         write(line)
     if distributed:
         write(described(opened.settings))
-        opened.show_progress(ProgressPrinter(opened.run.path, write))
 
 
 class _CaseEnds:
@@ -292,6 +288,7 @@ def _check_selection(config: pytest.Config, ids: Sequence[str]) -> None:
         return
     from clawbench.pytest_plugin import doctor_plugin, images_plugin  # noqa: PLC0415
 
+    config.stash[_SCREEN].expect(len(ids))
     selected = [found for node_id in ids if (found := selection.case_of(node_id))]
     write = _writer(config)
     with _ending_the_command(config):

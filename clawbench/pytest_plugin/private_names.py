@@ -7,7 +7,7 @@ whose range `pyproject.toml` pins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 from _pytest.mark.expression import Expression
@@ -45,6 +45,22 @@ def lacks_workers(config: pytest.Config) -> bool:
     pytest-xdist says so only in the text that it prints.
     """
     return bool(getattr(config.pluginmanager.get_plugin("dsession"), "_summary_report", None))
+
+
+def print_to(terminal: pytest.TerminalReporter, wrapped: Callable[[TextIO], TextIO]) -> Callable[[], None]:
+    """Let what pytest and pytest-xdist print pass through another file, as a live line shares the terminal with it.
+
+    Args:
+        terminal: pytest's.
+        wrapped: makes that file from pytest's own.
+
+    Returns:
+        a function that undoes it.
+    """
+    writer = terminal._tw
+    before = writer._file
+    writer._file = wrapped(before)
+    return lambda: setattr(writer, "_file", before)
 
 
 def pid_of(node: WorkerController) -> int:

@@ -153,8 +153,8 @@ class WorkerContext:
 
     @cached_property
     def progress(self) -> Progress:
-        """Reports what this worker is doing."""
-        return Progress(self.run.path, self.worker, self.tell)
+        """Publishes what this worker is doing."""
+        return Progress(self.run.path, self.worker)
 
     def ended_from_within(self, container_id: str, since: float) -> bool:
         """See `workspace.running.ended_from_within`."""

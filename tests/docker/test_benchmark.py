@@ -128,7 +128,9 @@ class TestOracle:
     def test_the_end_shows_a_table_and_the_way_there_who_did_what(self, oracle: BenchRun) -> None:
         assert re.search(r"^nanobot +100\.0% +51\.0-100\.0% +100\.0% +4 +4 +0 +0$", oracle.output, re.MULTILINE)
         assert re.search(r"^nanobot +4 +4 +0 ", oracle.output, re.MULTILINE)
-        assert re.search(r"^gw\d+ nanobot-demo__\S+: nanobot works", oracle.output, re.MULTILINE)
+        assert re.findall(r"^(\d)/4 nanobot-demo__\S+: resolved, \d+ s$", oracle.output, re.MULTILINE) == list(
+            "1234"
+        )
 
     def test_the_same_run_id_again_replays_and_runs_nothing(self, oracle: BenchRun) -> None:
         before = of_cases(oracle)

@@ -23,7 +23,6 @@ from support.waiting import wait_for
 from typer.testing import CliRunner
 
 from clawbench.cli import app
-from clawbench.controller.progress_printer import ProgressPrinter
 from records.case_id import CaseId
 from records.journal import Journal
 from records.models import RunManifest
@@ -260,12 +259,6 @@ def test_a_worker_that_died_at_a_case_is_not_at_work_on_it(run: RunDirectory) ->
         worker.kill()
     assert [one.worker for one in steps(run.path)] == ["gw0"]
     assert [one.worker for one in StatusReader(run).look().running] == ["gw0"]
-    lines: list[str] = []
-    printer = ProgressPrinter(run.path, lines.append, every=0.01)
-    printer.start()
-    wait_for(lambda: lines, "the printer's first line")
-    printer.stop()
-    assert lines == ["gw0 nanobot-acme__tool-1: nanobot works"]
     lock.release()
     assert StatusReader(run).look().running == []
 
@@ -367,23 +360,3 @@ def test_who_names_no_run_is_told_so_and_of_no_option(run: RunDirectory) -> None
         assert done.exit_code == 2
         assert "there is no run" in done.stdout
         assert "--run-id" not in done.stdout
-
-
-def test_a_second_ctrl_c_does_not_hide_the_first(tmp_path: Path) -> None:
-    """While pytest is at the first one, before it has noted it."""
-    (tmp_path / "impatient.py").write_text(
-        "def pytest_runtest_call(item):\n    raise KeyboardInterrupt\n\n"
-        "def pytest_keyboard_interrupt(excinfo):\n    raise KeyboardInterrupt\n"
-    )
-    stage = rehearsed(tmp_path, 5, 1, seed=1, breaks=0.0)
-    path = f"{tmp_path}{os.pathsep}{stage.environment.get('PYTHONPATH', '')}"
-    done = subprocess.run(
-        [*stage.command(), "-n0", "-p", "impatient"],
-        cwd=ROOT,
-        env={**stage.environment, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode != 0, done.stdout
-    assert StatusReader(stage.run).look().state == "interrupted", done.stdout + done.stderr
