@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from typing import ClassVar, Literal
 
 CaseOutcome = Literal["infrastructure", "run_cost_limit"]
@@ -99,12 +100,13 @@ def _disk_fault(error: BaseException | None, engine_error: type[BaseException]) 
 
     Args:
         error: checked together with its causes.
-        engine_error: the class of the Docker SDK's errors, which have no error number: the message is searched.
+        engine_error: the class of the Docker SDK's errors. They have no error number, and neither have those of
+            copying a folder: their messages are searched.
     """
     while error is not None:
         if isinstance(error, OSError) and error.errno in _DISK_FAULTS:
             return _DISK_FAULTS[error.errno]
-        if isinstance(error, engine_error) or getattr(error, "quotes_engine", False):
+        if isinstance(error, engine_error | shutil.Error) or getattr(error, "quotes_engine", False):
             said = str(error).lower()
             found = next((number for number in _DISK_FAULTS if os.strerror(number).lower() in said), None)
             if found is not None:

@@ -29,6 +29,14 @@ missing() { # package... : what it is for
 engine_up=1
 if [ -n "$want_docker" ]; then
     engine_answers || engine_up=''
+    socket="${DOCKER_HOST:-unix:///var/run/docker.sock}"
+    socket="${socket#unix://}"
+    if [ -z "$engine_up" ] && [ -S "$socket" ] && ! [ -w "$socket" ]; then
+        die "There is a Docker engine, but $(id -un) may not use its socket, $socket:" \
+            "  - join its group (sudo usermod -aG docker $(id -un), then log in again), or" \
+            "  - let DOCKER_HOST name an engine that you may use." \
+            "Nothing was changed."
+    fi
     if [ -z "$engine_up" ] && ! has dockerd; then
         missing docker.io "a Docker engine (Debian: docker.io; others: https://docs.docker.com/engine/install)"
     fi

@@ -32,6 +32,8 @@ CASE_BYTES, RECORDED_BYTES = 10e6, 60e6
 the whole conversation before it."""
 IMAGE_BYTES, EMBEDDED_BYTES = 2.5e9, 0.4e9
 """Bytes of an official image (they have 1 to 3 GB) and of an embedded task's, each with what is prepared of it."""
+SCRATCH_BYTES = 0.2e9
+"""Bytes of temporary files: an export keeps a copy of the start tree and the changed files there."""
 CONTAINER_BYTES = 0.5e9
 """Bytes that a container writes: a build, a test run."""
 FILES, FILES_A_WORKER = 64, 16
@@ -46,7 +48,7 @@ LEAST_GIT = (2, 32)
 _TO_DO = {
     "artifacts": "free some space there, or give another folder by --artifacts=DIR",
     "home": "let CLAWBENCH_HOME name a folder that can be written",
-    "scratch": "let TMPDIR name a folder that can be written",
+    "scratch": "let TMPDIR name a folder that can be written and has room",
 }
 
 
@@ -108,17 +110,21 @@ def artifacts(run: PlannedRun) -> Iterator[Finding]:
     """Whether the folders that a run writes to can be written, and have room."""
     folder = run.settings.artifacts
     each = CASE_BYTES + (RECORDED_BYTES if run.settings.record else 0)
-    for name, place in (("home", default_home()), ("scratch", Path(tempfile.gettempdir())), ("artifacts", folder)):
+    # not `tempfile.gettempdir()`: it silently takes another folder if this one is full
+    scratch = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
+    for name, place in (("home", default_home()), ("scratch", scratch), ("artifacts", folder)):
         there = next(path for path in (place, *place.parents) if path.exists())
         try:
-            with tempfile.TemporaryFile(dir=there):
-                pass
+            with tempfile.TemporaryFile(dir=there) as file:
+                file.write(b"anything")
         except OSError as error:
             yield fault(name, f"{place} can't be written: {error.strerror}", _TO_DO[name])
             continue
+        free, needed = shutil.disk_usage(there).free, each * len(run.cases)
+        if name == "scratch" and free < SCRATCH_BYTES:
+            yield fault(name, f"{shown(free)} free in {place}, {shown(SCRATCH_BYTES)} needed", _TO_DO[name])
         if name != "artifacts":
             continue
-        free, needed = shutil.disk_usage(there).free, each * len(run.cases)
         found = f"{shown(free)} free in {place}, about {shown(needed)} for {len(run.cases)} cases"
         if free < max(min(needed, each * run.workers), run.settings.disk_reserve // 10):
             yield fault(name, found, _TO_DO[name])

@@ -20,7 +20,7 @@ from support.dialects.server import KEY, MODEL, DialectServer
 from support.provider_world import KEY_NAME, declare, price_of
 
 from adapters.registry import installed
-from clawbench.preflight import model_checks
+from clawbench.preflight import machine_checks, model_checks
 from clawbench.preflight.findings import Finding, State
 from clawbench.preflight.planned_run import PlannedRun
 from clawbench.run.model_choice import choose
@@ -221,6 +221,21 @@ def test_a_model_that_there_is_not(tmp_path: Path, server: DialectServer, monkey
     assert refusal(found).state == "fault"
     assert "model's name" in refusal(found).to_do
     assert [one.state for one in found if one.check == "price"] == ["warning"]
+
+
+def test_temporary_files_need_room(tmp_path: Path, server: DialectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scratch() -> list[Finding]:
+        planned = asked(LOCAL, server, tmp_path, monkeypatch)
+        return [one for one in machine_checks.artifacts(planned) if one.check == "scratch"]
+
+    assert scratch() == []
+    monkeypatch.setenv("TMPDIR", "/proc")
+    assert "can't be written" in scratch()[0].found, "Python would silently take another folder"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(machine_checks, "SCRATCH_BYTES", 1e18)
+    [lack] = scratch()
+    assert f"free in {tmp_path}" in lack.found
+    assert "TMPDIR" in lack.to_do
 
 
 # -- before a run -----------------------------------------------------------------------------------------------

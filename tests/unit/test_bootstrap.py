@@ -159,6 +159,20 @@ def test_an_engine_that_does_not_answer_is_explained_to_who_is_not_root(machine:
     assert "usermod -aG docker" in result.stderr
 
 
+@needs_root
+def test_an_engine_that_another_user_may_use_is_not_said_to_be_missing(machine: Machine) -> None:
+    path = machine.folder / "engine.sock"
+    machine.environment["DOCKER_HOST"] = f"unix://{path}"
+    before = machine.project()
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(path))
+        path.chmod(0o660)
+        result = machine.run("scripts/setup.sh", "docker", nobody=True)
+    assert_refused(machine, result, before)
+    assert "There is a Docker engine, but nobody may not use its socket" in result.stderr
+    assert "docker.io" not in result.stderr
+
+
 def test_an_old_python_is_refused_before_anything_is_installed(machine: Machine) -> None:
     machine.program("python3", '#!/bin/sh\n[ "$1" = -V ] && echo "Python 3.10.12" && exit 0\nexit 1\n')
     before = machine.project()
