@@ -14,6 +14,8 @@ from pathlib import Path
 from common.processes import is_gone, this_process
 
 _FOLDER = ".progress"
+PAUSED = "paused: "
+"""How a step begins in which a worker waits for the end of an outage."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from records.case_id import CaseId
-from records.progress import steps
+from records.progress import PAUSED, steps
 from records.run_folder import RunDirectory
 from records.spent import Spent
 from records.status import rate_over
@@ -39,6 +39,7 @@ class ProgressPrinter:
         passed: str = "resolved",
         every_case: bool = False,
         summary_every: float = 300.0,
+        every: float = 1.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Show nothing before `start`.
@@ -50,6 +51,7 @@ class ProgressPrinter:
             passed: the word for tests that passed.
             every_case: whether finished cases are listed on a terminal too.
             summary_every: seconds between two summary lines in a log.
+            every: seconds between two looks at the workers.
             clock: seconds since 1970.
         """
         self.console = Console(file=out, force_terminal=out.isatty(), highlight=False)
@@ -66,6 +68,7 @@ class ProgressPrinter:
         }
         self._every_case = every_case
         self._summary_every = summary_every
+        self._every = every
         self._clock = clock
         self._kinds: dict[str, Kind] = {}
         self._times: list[float] = []
@@ -81,22 +84,21 @@ class ProgressPrinter:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._thread = threading.Thread(target=self._summarise, daemon=True, name="progress")
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="progress")
 
     def start(self) -> None:
-        """Show the live line, or begin to write summaries."""
+        """Show the live line, or begin to write summaries; say when an outage begins and ends."""
         self._began = self._clock()
         if self.is_live:
             self._live.start(refresh=True)
-        else:
-            self._thread.start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Remove the live line; nothing is printed after this returns. A second call does nothing."""
         self._stop.set()
-        self._live.stop()
         if self._thread.is_alive():
             self._thread.join()
+        self._live.stop()
 
     def ended(self, test_id: str, kind: Kind, case_id: CaseId | None = None, *, is_new: bool = True) -> None:
         """Count a test, once: a later report of it only corrects its kind.
@@ -114,7 +116,7 @@ class ProgressPrinter:
         self._times.append(self._clock())
         if not self.is_live or self._every_case:
             told = self._told(case_id) if case_id is not None else f"{test_id}: {kind}"
-            self.console.print(f"{self._count()} {told}", markup=False, soft_wrap=True)
+            self._print(f"{self._count()} {told}")
 
     def _told(self, case_id: CaseId) -> str:
         """One line about a case that ended."""
@@ -167,6 +169,16 @@ class ProgressPrinter:
         line.truncate(self.console.width - 3, overflow="ellipsis")
         return line
 
-    def _summarise(self) -> None:
-        while not self._stop.wait(self._summary_every):
-            self.console.print(self.line().plain, markup=False, soft_wrap=True)
+    def _watch(self) -> None:
+        due, was_paused = self._clock() + self._summary_every, False
+        while not self._stop.wait(self._every):
+            paused = [step.doing for step in steps(self._run.path) if step.doing.startswith(PAUSED)]
+            if bool(paused) != was_paused:
+                was_paused = bool(paused)
+                self._print(paused[0] if paused else "the outage is over: going on")
+            if not self.is_live and self._clock() >= due:
+                due += self._summary_every
+                self._print(self.line().plain)
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, markup=False, soft_wrap=True)

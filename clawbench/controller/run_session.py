@@ -25,7 +25,7 @@ from clawbench.run.recordings import require_recordings
 from clawbench.run.retries import Retries
 from clawbench.run.settings import Settings
 from clawbench.run.usage import spent
-from clawbench.run.worker_context import WorkerContext, connect
+from clawbench.run.worker_context import OUTAGE, WorkerContext, connect
 from evaluation.collection import AdapterPart
 from evaluation.lists import ListedInstance
 from evaluation.rows import take_rows
@@ -106,6 +106,7 @@ class RunSession:
                 raise RunError(f"{missing}. Nothing was started")
             run.open(run_manifest(settings, list(claws)))
             Retries(run.path).forget()
+            (run.path / OUTAGE).unlink(missing_ok=True)
             swept = sweep(client)
             opened.spent_before = spent(run) if settings.has_price else Decimal(0)
             if settings.has_gateway and claws:
@@ -313,6 +314,7 @@ class RunSession:
             return
         for temporary in (".progress", ".rows", ".slots", ".retries"):
             shutil.rmtree(self.run.path / temporary, ignore_errors=True)
+        (self.run.path / OUTAGE).unlink(missing_ok=True)
 
 
 def _sweep_after_workers() -> None:

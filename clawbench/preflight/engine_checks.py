@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ import docker
 
 from clawbench.preflight.findings import Finding, fault, ok, warning
 from clawbench.run import disk
-from clawbench.run.worker_context import connect
-from workspace.workspace_errors import WorkspaceError
+from clawbench.run.worker_context import NoEngineError, connect
 
 LEAST_API = (1, 35)
 """Docker 17.12; before it, a command in a container could not be given its folder (`exec_create(workdir=…)`)."""
@@ -53,12 +51,9 @@ def reach() -> tuple[list[Finding], Engine | None]:
     """Connect to the engine (raises DockerException, OSError if it falls silent)."""
     try:
         client = connect(timeout=30)
-    except WorkspaceError as error:
+    except NoEngineError as error:
         where = os.environ.get("DOCKER_HOST", "its default socket")
-        # the SDK's errors are nested, and the system's own words come last
-        why = re.findall(r"\[Errno -?\d+\] ([^'\")]+)", str(error)) or [str(error.__cause__)[:200]]
-        to_do = "start it (`make docker` on Debian and Ubuntu as root), or let DOCKER_HOST name a running engine"
-        return [fault("docker", f"it does not answer at {where}: {why[-1]}", to_do)], None
+        return [fault("docker", f"it does not answer at {where}: {error.why}", error.to_do)], None
     began = time.time()
     info = client.info()
     ended = time.time()

@@ -13,6 +13,7 @@ import pytest
 
 from clawbench.pytest_plugin.private_names import run_protocol
 from clawbench.pytest_plugin.reporting import BROKE, CASE, CONTEXT, properties, shown_as
+from clawbench.run import outage
 from clawbench.run.case import Case
 from clawbench.run.retries import pause_before
 from clawbench.run.worker_context import WorkerContext
@@ -88,6 +89,9 @@ def _is_retried(item: pytest.Item) -> bool:
     del item.stash[BROKE]
     if not error.is_retried or (isinstance(error, GatewayError) and not _gateway_answers(case.context)):
         return False
+    is_over = outage.wait_out(case)
+    if is_over is not None:
+        return is_over  # an outage does not use up the case's retries
     why = (str(error).splitlines() or [""])[0][:_REASON]
     retry = _counted(case, why)
     if retry is None:

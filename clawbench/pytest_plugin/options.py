@@ -231,6 +231,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "how often a case is run again within the command after an infrastructure error or the death of its "
         "worker; never because of what a claw did (default: 2)",
     },
+    "--outage-limit": {
+        "type": float,
+        "default": 1800.0,
+        "metavar": "SECONDS",
+        "help": "how long cases wait while the engine or the provider is gone; after that no further case begins, and "
+        "the same command resumes (default: 1800)",
+    },
     "--max-turns": {
         "type": int,
         "default": 300,

@@ -58,6 +58,7 @@ def settings_from(config: pytest.Config) -> tuple[Settings, Choice]:
             agents=agents_asked_for(config),
             eval_slots=cores() if option.eval_slots is None else option.eval_slots,
             infra_retries=option.infra_retries,
+            outage_limit=option.outage_limit,
             max_turns=option.max_turns,
             llm_no=option.llm_no,
             eval_timeout=option.eval_timeout,

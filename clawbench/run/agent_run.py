@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import Protocol
 
 from adapters.base import Adapter, CommandResult, Task
+from clawbench.run import outage
 from clawbench.run.agent_watch import AgentWatch
 from clawbench.run.case import Case
 from clawbench.run.endings import ending_of, ending_without_gateway
@@ -203,7 +204,14 @@ class FreshContainer:
             self._agent_run = AgentRun(adapter, result, *ending_without_gateway(result), None)
             return
         counts = case.context.gateway.close_case(case.case_id)
-        self._agent_run = AgentRun(adapter, result, *ending_of(result, counts, self._limit_reached), counts)
+        ending, detail = ending_of(
+            result,
+            counts,
+            self._limit_reached,
+            partial(outage.answers, case),
+            case.context.settings.max_turns,
+        )
+        self._agent_run = AgentRun(adapter, result, ending, detail, counts)
 
     def _watched_run(self, adapter: Adapter, task: Task) -> CommandResult:
         """Run the claw; end it early if no further request will be answered.

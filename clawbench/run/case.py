@@ -156,6 +156,7 @@ class Case:
         """
         if self.final_verdict() is not None:
             return
+        self.context.require_no_outage()
         self.context.require_room()
         export = self.folder.export()
         if self._keeps_results and export is not None and export.is_final:

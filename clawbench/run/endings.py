@@ -18,6 +18,9 @@ _PROVIDER_FAULTS = {
 }
 """Endings of a request that are not the claw's fault: the text to report, and its default detail. Claws exit with 0 after
 some of them. A claw that leaves a request which the rate limit holds back has ended by itself."""
+_MAY_BE_CAUSED = {"server_error", "malformed", "dropped", "hung"}
+"""The faults that a request itself can provoke, so that they are the claw's own if the provider answers another request.
+Key, account and rate limits are the run's."""
 _LONGEST = 250
 """How many characters of a provider's error a case's detail keeps."""
 
@@ -26,6 +29,8 @@ def ending_of(
     result: CommandResult,
     counts: CaseCounts,
     limit_reached: Callable[[CaseCounts], Ending] = lambda _: Ending.COST_LIMIT,
+    provider_answers: Callable[[], bool] = lambda: False,
+    max_turns: int | None = None,
 ) -> tuple[Ending, str]:
     """How the claw's run ended, according to the gateway's counts.
 
@@ -33,6 +38,8 @@ def ending_of(
         result: of the claw's command.
         counts: the gateway's counts of the case.
         limit_reached: which spend limit refused a request; called only if one did.
+        provider_answers: whether the provider answers the suite's own request; called only if the claw's last one failed.
+        max_turns: the limit of turns that the claw was given; None if there is none.
 
     Returns:
         the ending, and one line of detail.
@@ -49,13 +56,17 @@ def ending_of(
     # if the model hangs until the time is up, that is a timeout, as with any slow model
     if last in _PROVIDER_FAULTS and not (last == "hung" and result.timed_out):
         what, status = _PROVIDER_FAULTS[last]
+        if last in _MAY_BE_CAUSED and provider_answers():
+            own = f"its last request failed: {what}{_told(counts, status)}, and answered another request right afterwards"
+            return Ending.TIMEOUT if result.timed_out else Ending.AGENT_ERROR, own
         return Ending.INFRASTRUCTURE, what + _told(counts, status)
     if not result.timed_out and last in {None, "refused"}:  # "refused" only if every request was
         what = "all its requests were refused" if counts.requests else "never asked the model"
         return Ending.AGENT_ERROR, f"it exited with code {result.exit_code} and {what}" + _told(counts)
     nothing = "the model's last answer was empty" if last == "empty" else ""
+    used_up = f"it used up its {max_turns} turns" if max_turns and counts.turns >= max_turns else ""
     ending, why = ending_without_gateway(result, f" after {counts.turns} turns")
-    return ending, "; ".join(filter(None, (why, nothing)))
+    return ending, "; ".join(filter(None, (why, used_up, nothing)))
 
 
 def _told(counts: CaseCounts, otherwise: str = "") -> str:

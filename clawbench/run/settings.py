@@ -29,6 +29,7 @@ _NOT_ATTRIBUTED = {
     "agents",
     "eval_slots",
     "infra_retries",
+    "outage_limit",
     "record",
     "recordings",
     "skip_checks",
@@ -100,6 +101,8 @@ class Settings(_Strict):
     """How many evaluations run at the same time on this machine."""
     infra_retries: int = Field(default=2, ge=0)
     """How often a case is retried after infrastructure errors, within one command."""
+    outage_limit: float = Field(default=1800, ge=0, le=LONGEST)
+    """Seconds for which cases wait while the engine or the provider is gone."""
     max_turns: int = Field(gt=0)
     llm_no: int = Field(ge=0)
     eval_timeout: float = Field(ge=1, le=LONGEST)
@@ -156,6 +159,11 @@ class Settings(_Strict):
     def endpoint(self) -> Served:
         """The model as claws' configs name it."""
         return self.served or Served(name=self.model.replace(":", "-"), apis=("chat",))
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether a provider behind the gateway answers, not a script or a recording."""
+        return self.has_gateway and self.served is not None and self.served.behind is not None
 
     @property
     def has_price(self) -> bool:

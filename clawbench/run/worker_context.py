@@ -29,6 +29,11 @@ from workspace.pulls import Pulls
 from workspace.running import ended_from_within
 from workspace.workspace_errors import WorkspaceError
 
+OUTAGE = ".outage"
+"""A run's file that says that an outage has lasted too long."""
+_PATIENCE = 30
+"""Seconds after which a silent engine counts as gone."""
+
 
 def connect(timeout: int = 600) -> docker.DockerClient:
     """The Docker engine of the environment.
@@ -37,18 +42,45 @@ def connect(timeout: int = 600) -> docker.DockerClient:
         timeout: seconds to wait for each reply of the engine.
 
     Raises:
-        WorkspaceError: it does not answer; the message says what to do.
+        NoEngineError: it does not answer; the message says why and what to do.
     """
     try:
         client = docker.from_env(timeout=timeout)
         client.ping()
     except (DockerException, OSError) as error:
-        where = os.environ.get("DOCKER_HOST", "its default socket")
-        raise WorkspaceError(
-            f"Docker does not answer at {where} ({error}). Start it (`make docker` on Debian and Ubuntu as root), "
-            "or set DOCKER_HOST to a running engine."
-        ) from error
+        raise NoEngineError(error) from error
     return client
+
+
+class NoEngineError(WorkspaceError):
+    """The engine can't be reached."""
+
+    def __init__(self, error: Exception) -> None:
+        """Find out why.
+
+        Args:
+            error: the SDK's, raised while another one was handled. The first one is the system's own.
+        """
+        where = os.environ.get("DOCKER_HOST", "its default socket")
+        cause: BaseException = error
+        while (earlier := cause.__cause__ or cause.__context__) is not None:
+            cause = earlier
+        self.why = (cause.strerror if isinstance(cause, OSError) else None) or str(error)
+        self.to_do = (
+            "start it (`make docker` on Debian and Ubuntu as root), or set DOCKER_HOST to a running engine"
+        )
+        if isinstance(cause, PermissionError):
+            self.why = f"this user may not use it ({self.why})"
+            self.to_do = (
+                "join the engine's group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to an "
+                "engine that you may use"
+            )
+        elif "paramiko" in str(error):
+            self.why = "the package paramiko is missing"
+            self.to_do = "install paramiko into .venv, or set DOCKER_HOST to an engine that is reached without ssh"
+        elif not isinstance(cause, OSError):
+            self.to_do = "set DOCKER_HOST to an address of a running engine, such as unix:///var/run/docker.sock"
+        super().__init__(f"Docker does not answer at {where}: {self.why}. To do: {self.to_do}")
 
 
 class SpendLimitError(ClawbenchError):
@@ -95,6 +127,24 @@ class WorkerContext:
     def inventory(self) -> Inventory:
         """The images that the suite itself pulled or built."""
         return Inventory(self.client, self.home)
+
+    def engine_fault(self) -> str:
+        """Why the engine does not answer; "" if it does."""
+        try:
+            connect(timeout=_PATIENCE).close()
+        except NoEngineError as error:
+            return error.why
+        return ""
+
+    @property
+    def outage_mark(self) -> Path:
+        """A file with the reason, once an outage has lasted too long in this command."""
+        return self.run.path / OUTAGE
+
+    def require_no_outage(self) -> None:
+        """Check that no outage has ended this command (raises NotBegunError)."""
+        if self.outage_mark.exists():
+            raise NotBegunError(f"not begun: {self.outage_mark.read_text()}. Run the same command again to resume")
 
     @cached_property
     def engine(self) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import shutil
+from importlib.util import find_spec
 
 import pytest
 from docker.errors import APIError, DockerException, ImageNotFound
@@ -10,6 +12,7 @@ from requests.exceptions import ConnectionError as EngineGone
 from requests.exceptions import ReadTimeout
 from urllib3.exceptions import ProtocolError
 
+from clawbench.run.worker_context import NoEngineError, connect
 from common.errors import (
     ClawbenchError,
     DiskError,
@@ -53,6 +56,7 @@ def test_a_broken_engine_is_an_infrastructure_error_that_is_retried(error: Excep
         (OSError(errno.EDQUOT, "x"), "quota"),
         (OSError(errno.EROFS, "x"), "read-only"),
         (APIError("failed to register layer: write /x: no space left on device"), "full"),
+        (shutil.Error([("/a", "/b", "[Errno 28] No space left on device: '/b'")]), "full"),
         (WorkspaceError("export: write /x: No space left on device"), "full"),
     ],
 )
@@ -83,3 +87,39 @@ def test_any_other_exception_is_a_fault_of_the_suite(error: Exception) -> None:
 def test_words_of_a_provider_or_a_claw_do_not_blame_a_disk() -> None:
     error = InfrastructureError("the provider failed (HTTP 500: No space left on device)")
     assert known_error(error) is error
+
+
+def denied() -> DockerException:
+    """As the SDK raises it, with the system's own error at the end of the chain."""
+    error = DockerException("Error while fetching server API version")
+    error.__context__ = EngineGone("Connection aborted.")
+    error.__context__.__context__ = PermissionError(errno.EACCES, "Permission denied")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("unix:///nowhere", "unix:///nowhere: No such file or directory. To do: start it"),
+        ("tcp://127.0.0.1:1", "Connection refused. To do: start it"),
+        ("bogus://x", "Invalid bind address protocol: bogus://x. To do: set DOCKER_HOST to an address"),
+        ("ssh://x", "the package paramiko is missing. To do: install paramiko"),
+    ],
+)
+def test_an_engine_that_can_not_be_reached_is_told_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, address: str, says: str
+) -> None:
+    if address.startswith("ssh") and find_spec("paramiko"):
+        pytest.skip("paramiko is installed")
+    monkeypatch.setenv("DOCKER_HOST", address)
+    with pytest.raises(NoEngineError) as raised:
+        connect(timeout=30)
+    assert says in str(raised.value)
+    assert "Errno" not in str(raised.value)
+
+
+def test_an_engine_that_refuses_this_user_is_not_said_to_be_missing() -> None:
+    said = str(NoEngineError(denied()))
+    assert "this user may not use it (Permission denied)" in said
+    assert "usermod -aG docker" in said
+    assert "start it" not in said

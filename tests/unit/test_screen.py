@@ -100,7 +100,7 @@ def test_a_log_gets_a_line_for_each_case_and_a_summary_now_and_then(run: RunDire
     folder.begin()
     run.finish(folder, made_up_record(CASE, outcome="timeout", seconds={"agent": 100.0, "evaluation": 50.0}))
     out = io.StringIO()
-    printer = ProgressPrinter(run, out, has_price=False, summary_every=0.01)
+    printer = ProgressPrinter(run, out, has_price=False, summary_every=0.01, every=0.01)
     printer.total = 2
     printer.start()
     printer.ended("test_resolved[nanobot-acme__tool-1]", "failed", CASE)

@@ -29,7 +29,7 @@ def pytest_configure() -> None:
     engine = Engine(Ledger(folder / LEDGER), settings["seed"], settings["breaks"])
     replace(
         {
-            "clawbench.run.worker_context.connect": lambda: engine,
+            "clawbench.run.worker_context.connect": lambda **_: engine,
             "clawbench.controller.run_session.connect": lambda: engine,
             "clawbench.controller.image_keeper.connect": lambda: engine,
             "clawbench.controller.image_keeper.image_here": engine.image_here,
