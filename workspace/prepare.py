@@ -75,8 +75,11 @@ _STRIPPING = ("strip.sh", "repositories.sh")
 
 
 def recipe_digest() -> str:
-    """A digest of the scripts that prepare images; images prepared by other versions of them are not used."""
-    texts = [script(name) for name in sorted({*_STRIPPING, *VERIFYING})]
+    """A digest of what prepares images and judges them; images prepared by other versions of it are not used.
+
+    This module is part of it: what `verify.sh` lists is judged here.
+    """
+    texts = [script(name) for name in sorted({*_STRIPPING, *VERIFYING, "prepare.py"})]
     return sha256("".join(texts).encode()).hexdigest()[:12]
 
 
