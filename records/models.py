@@ -149,7 +149,10 @@ class ClawVersion(Part):
     """The template in `prompts/`."""
     prompt_sha256: str
     found_by: str = ""
+    runtime_sha256: str | None = None
+    """The digest of all that the container gets from the host to run it; None if an older suite did not record it."""
     adapter_sha256: str = ""
+    """The digest of the adapter's package and of the modules that all adapters share."""
     config_sha256: str = ""
 
 

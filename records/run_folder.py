@@ -46,6 +46,8 @@ _WRITTEN_BY_EVERY_COMMAND = {
 }
 _LOOK_LIMIT = 60.0
 """Seconds for which readers that only check whether a run is in progress may delay its start."""
+_NOT_ALWAYS_RECORDED = {"runtime_sha256"}
+"""Facts that older versions of the suite did not record."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
@@ -299,5 +301,6 @@ def _differences(held: Mapping[str, Any], given: Mapping[str, Any], prefix: str)
         if isinstance(before, dict) and isinstance(after, dict):
             lines += _differences(before, after, f"{prefix}{name}.")
         elif before != after:
-            lines.append(f"{prefix}{name}: the run has {before!r}, this command {after!r}")
+            told = "did not record it" if name in _NOT_ALWAYS_RECORDED and before is None else f"has {before!r}"
+            lines.append(f"{prefix}{name}: the run {told}, this command {after!r}")
     return lines

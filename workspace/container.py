@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
 from workspace.owner import KEPT_PREFIX
-from workspace.prepare import WORKDIR, PreparedImage
+from workspace.prepare import WORKDIR
 from workspace.running import Workspace
 from workspace.throwaway import script
 from workspace.workspace_errors import WorkspaceError
@@ -53,6 +54,18 @@ class Limits:
         return cls(int(pids), memory)
 
 
+class ContainerImage(Protocol):
+    """The image of a workspace: a `PreparedImage`, or any other one if no agent works in it."""
+
+    @property
+    def image_id(self) -> str:
+        """Its name or id."""
+
+    @property
+    def platform(self) -> str | None:
+        """The platform of its containers, if one was asked for."""
+
+
 @dataclass
 class Keep:
     """Whether a workspace is kept after its case; may be set while the case runs."""
@@ -63,7 +76,7 @@ class Keep:
 @contextmanager
 def open_workspace(
     client: docker.DockerClient,
-    prepared: PreparedImage,
+    prepared: ContainerImage,
     *,
     name: str,
     labels: Mapping[str, str],
@@ -145,7 +158,7 @@ def open_workspace(
 
 
 def _started(
-    client: docker.DockerClient, prepared: PreparedImage, stack: ExitStack, keep: Keep, **settings: object
+    client: docker.DockerClient, prepared: ContainerImage, stack: ExitStack, keep: Keep, **settings: object
 ) -> Container:
     try:
         container = client.containers.create(

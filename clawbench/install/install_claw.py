@@ -25,6 +25,7 @@ from clawbench.install.base import Installer, InstallError, Piece, Say
 from clawbench.install.openclaw_installer import OpenclawInstaller
 from clawbench.install.python_installer import HarnessInstaller, PythonInstaller
 from clawbench.install.zeroclaw_installer import CargoInstaller
+from clawbench.run.runtime_digest import DIGEST, installed_digest, part_digests
 from common.errors import ClawbenchError
 from evaluation import harness4
 
@@ -74,7 +75,7 @@ def install(name: str, say: Say, home: Path) -> None:
         say(f"{name} {found.version} is installed already: {found.location}")
         return
     how, folder = installer(name), home / name
-    if not _missing(how, folder):
+    if not _missing(how, folder, home):
         say(f"{name} {how.version} is installed already: {folder}")
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,8 +88,10 @@ def install(name: str, say: Say, home: Path) -> None:
     try:
         for dead in folder.glob(f"{_PARTIAL}*"):
             shutil.rmtree(dead)
-        for piece in _missing(how, folder):
+        for piece in _missing(how, folder, home):
             started = time.monotonic()
+            if (folder / piece.folder / MARKER).exists():
+                say(f"{piece.title} is not what was installed: files were changed, added or removed")
             say(f"installing {piece.title} into {folder}")
             _make(name, how, piece, folder / piece.folder, say)
             say(f"{piece.title} is installed ({time.monotonic() - started:.0f} s)")
@@ -117,8 +120,19 @@ def install_all(say: Say, home: Path) -> list[str]:
     return failed
 
 
-def _missing(how: Installer, folder: Path) -> list[Piece]:
-    return [piece for piece in how.pieces() if not (folder / piece.folder / MARKER).exists()]
+def _missing(how: Installer, folder: Path, home: Path) -> list[Piece]:
+    """The pieces that are not there, or not what was installed."""
+    return [piece for piece in how.pieces() if not _is_whole(folder / piece.folder, home)]
+
+
+def _is_whole(piece: Path, home: Path) -> bool:
+    if not (piece / MARKER).exists():
+        return False
+    promised = installed_digest(piece)
+    try:
+        return promised is None or promised == part_digests(piece, home).files
+    except OSError:
+        return False
 
 
 def _make(name: str, how: Installer, piece: Piece, folder: Path, say: Say) -> None:
@@ -127,10 +141,12 @@ def _make(name: str, how: Installer, piece: Piece, folder: Path, say: Say) -> No
     try:
         how.make(piece, partial, lambda line: say(f"  {line}"))
         marker = {"claw": name, "version": how.version, **piece.facts}
+        if name in registry.CLAWS:  # the harness runs on this machine, and its Python adds bytecode
+            marker[DIGEST] = part_digests(partial, None).files
         (partial / MARKER).write_text(json.dumps(marker) + "\n", encoding="utf-8")
         partial.chmod(0o755)
         if folder.exists():
-            shutil.rmtree(folder)  # without a marker: someone removed half of it
+            shutil.rmtree(folder)  # half of it was removed, or it was changed
         partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

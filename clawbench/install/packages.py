@@ -46,6 +46,7 @@ class Target:
         return [
             *("--target", str(self.folder), "--python-version", self.python, "--only-binary", ":all:"),
             *("--python-platform", f"{_machine()}-manylinux_2_{_GLIBC}"),
+            *("--link-mode", "copy"),  # a link would change uv's cache, and the next install, with the runtime
         ]
 
     def pip_arguments(self) -> list[str]:

@@ -44,7 +44,7 @@ def quick(run: PlannedRun, logs: Path) -> Iterator[Finding]:
 def _shared(run: PlannedRun, engine: Engine | None) -> Iterator[Finding]:
     yield from _guarded("claws", lambda: claw_checks.check(run))
     if engine is None:
-        not_made = "limits, storage, memory, disk, images"
+        not_made = "limits, storage, memory, disk, images, the claws' starts"
         yield warning("engine", f"not checked: {not_made}", "they are checked once the engine answers")
     else:
         yield engine_checks.clock(engine)
@@ -52,6 +52,7 @@ def _shared(run: PlannedRun, engine: Engine | None) -> Iterator[Finding]:
         yield machine_checks.processes(run, engine)
         yield from machine_checks.inotify(run, engine)
         yield from _guarded("images", lambda: _images(run, engine))
+        yield from _guarded("start", lambda: claw_checks.starts(run, engine))
     yield from _guarded("artifacts", lambda: machine_checks.artifacts(run))
     yield machine_checks.open_files(run)
     yield machine_checks.git()

@@ -86,6 +86,16 @@ def images_of(run: PlannedRun, engine: Engine) -> Images:
     return Images(missing, unbuilt)
 
 
+def image_here(run: PlannedRun, engine: Engine) -> str | None:
+    """The name of an instance's image that is in the engine; None if there is none (raises DockerException, OSError)."""
+    here = {tag for image in engine.client.api.images() for tag in image.get("RepoTags") or []}
+    names = (
+        [demo.task_images.image_name(listed.instance_id)] if listed.embedded else _names(run, listed)
+        for listed in run.instances
+    )
+    return next((name for several in names for name in several if _tagged(name) in here), None)
+
+
 def images(run: PlannedRun, engine: Engine, found: Images) -> Iterator[Finding]:
     """Report on the images, and ask the registry about some that are not here.
 

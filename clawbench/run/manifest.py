@@ -10,12 +10,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from adapters.base import Adapter
 from adapters.prompts import prompt_digest
 from adapters.registry import adapter, installed
+from adapters.runtimes import default_home
 from clawbench import ROOT
 from clawbench.run.case import Case
 from clawbench.run.environment_marks import Environment, Mark, Marks
 from clawbench.run.made_elsewhere import MadeElsewhere
+from clawbench.run.runtime_digest import runtime_digest
 from clawbench.run.settings import Settings
 from evaluation import harness4
 from evaluation.harness import harness_version
@@ -24,6 +27,7 @@ from evaluation.instances import InstanceError
 from evaluation.outcomes import Verdict
 from evaluation.rows import Taken
 from evaluation.sources import digest
+from records.files import canonical_json
 from records.journal import now
 from records.models import (
     CaseManifest,
@@ -41,7 +45,11 @@ from workspace.prepare import recipe_digest
 
 
 def run_manifest(settings: Settings, claws: list[str]) -> RunManifest:
-    """The part of the run's manifest that is known before any case begins."""
+    """The part of the run's manifest that is known before any case begins.
+
+    Raises:
+        DamagedRuntimeError: an installed claw is not what was installed.
+    """
     facts = {"harness": harness_version(), "dataset_sha256": digest(settings.dataset or "")}
     return RunManifest(
         clawbench=SuiteVersion(version=version("clawbench"), commit=_commit()),
@@ -85,11 +93,33 @@ def _claw(name: str, settings: Settings) -> ClawVersion:
     return ClawVersion(
         version=runtime.version,
         found_by=runtime.found_by,
-        adapter_sha256=sha256(Path(inspect.getfile(type(found))).read_bytes()).hexdigest(),
+        runtime_sha256=runtime_digest(found, default_home()),
+        adapter_sha256=adapter_digest(found),
         config_sha256=sha256(found.config_file().read_bytes()).hexdigest(),
         prompt=prompt,
         prompt_sha256=prompt_digest(prompt),
     )
+
+
+def adapter_digest(claw: Adapter) -> str:
+    """The digest of an adapter: all files of its package, and the modules that all adapters share.
+
+    An adapter from outside the tree need not be in a package of its own; then it is the file of its module.
+    """
+    module = Path(inspect.getfile(type(claw)))
+    package = module.parent
+    own = package.rglob("*") if (package / "__init__.py").exists() else [module]
+    shared = Path(inspect.getfile(Adapter)).parent
+    files = {
+        **{f"adapters/{path.name}": path for path in shared.glob("*.py")},
+        **{path.relative_to(package).as_posix(): path for path in own if path.is_file()},
+    }
+    digests = {
+        name: sha256(path.read_bytes()).hexdigest()
+        for name, path in files.items()
+        if "__pycache__" not in path.parts
+    }
+    return sha256(canonical_json(digests)).hexdigest()
 
 
 def _commit() -> str | None:

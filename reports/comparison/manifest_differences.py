@@ -18,7 +18,7 @@ UNKNOWN = "unknown"
 
 FACTORS: dict[str, tuple[str, ...]] = {
     "claw": ("claw.name",),
-    "version": ("claw.version",),
+    "version": ("claw.version", "claw.runtime_sha256"),
     "adapter": ("claw.adapter_sha256", "agent_files", "allowed_tools", "model.api"),
     "config": ("claw.config_sha256",),
     "prompt": ("prompt", "prompt_template_sha256", "claw.prompt", "claw.prompt_sha256"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,10 +21,12 @@ from support.dialects.server import KEY, MODEL, DialectServer
 from support.provider_world import KEY_NAME, declare, price_of
 
 from adapters.registry import installed
+from adapters.runtimes import MARKER, default_home
 from clawbench.preflight import machine_checks, model_checks
 from clawbench.preflight.findings import Finding, State
 from clawbench.preflight.planned_run import PlannedRun
 from clawbench.run.model_choice import choose
+from clawbench.run.runtime_digest import DIGEST, part_digests
 from clawbench.run.settings import Settings
 from clawbench.run.usage import spent
 from records.run_folder import RunDirectory
@@ -78,10 +81,47 @@ def test_a_machine_that_has_everything(tmp_path: Path) -> None:
     assert {"docker", "limits", "storage", "rows", "harness", "nanobot", "nanobot's config", "memory"} <= set(
         found
     )
-    assert {"images", "engine's disk", "artifacts", "open files", "git", "model", "packages"} <= set(found)
+    assert {
+        "nanobot's start",
+        "images",
+        "engine's disk",
+        "artifacts",
+        "open files",
+        "git",
+        "model",
+        "packages",
+    } <= set(found)
     assert not any("fault" in one for one in found.values()), output
     assert "1 cases of 1 instances, by nanobot, 2 agents and" in output
     assert not (tmp_path / "runs").exists(), "it leaves nothing"
+
+
+@pytest.fixture
+def damaged_home(tmp_path: Path) -> Path:
+    """nanobot as it is installed here, without one of its libraries."""
+    home = tmp_path / "home"
+    shutil.copytree(default_home() / "nanobot", home / "nanobot", copy_function=os.link)
+    for marker in home.glob(f"nanobot/*/{MARKER}"):
+        facts = json.loads(marker.read_bytes()) | {DIGEST: part_digests(marker.parent, None).files}
+        marker.unlink()
+        marker.write_text(json.dumps(facts))
+        next(marker.parent.glob("site-packages/pydantic_core/*.so")).unlink()
+    return home
+
+
+@pytest.mark.docker
+@needs_nanobot
+def test_a_damaged_claw_is_found_by_its_digest_and_by_a_start(tmp_path: Path, damaged_home: Path) -> None:
+    code, output = doctor(*ONE, f"--artifacts={tmp_path / 'runs'}", CLAWBENCH_HOME=str(damaged_home))
+    assert code == 1, output
+    found = states(output)
+    assert {check for check, one in found.items() if "fault" in one} == {"nanobot", "nanobot's start"}, output
+    assert "clawbench install nanobot" in output
+    run = run_bench(tmp_path / "runs", "damaged", *ONE, CLAWBENCH_HOME=str(damaged_home))
+    assert "is not what was installed" in run.output
+    assert "clawbench install nanobot" in run.output
+    assert run.exit_code != 0
+    assert not list(tmp_path.glob("runs/*/nanobot")), "no case began"
 
 
 def test_all_that_is_lacking_is_told_at_once(tmp_path: Path, server: DialectServer) -> None:

@@ -9,7 +9,9 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +24,9 @@ from clawbench.cli import app
 from clawbench.install import packages
 from clawbench.install.base import Installer, InstallError
 from clawbench.install.install_claw import install, install_all, installer
+from clawbench.run import runtime_digest as runtime_digest_module
+from clawbench.run.runtime_digest import DamagedRuntimeError, runtime_digest
+from records.files import digest_of
 
 ROOT = Path(__file__).parents[2]
 RUN = "import sys; from pathlib import Path; from clawbench.install.install_claw import install; "
@@ -143,7 +148,7 @@ def test_without_an_index_it_says_what_to_look_at_and_leaves_nothing(home: Path)
 
 def test_a_killed_install_is_no_install_and_the_next_one_clears_up(home: Path, wheel: Path) -> None:
     kill_at_the_end = (
-        "import os, json, signal; json.dumps = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+        "import os, json, signal; json.dumps = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL); "
         f"install('nanobot', print, Path({str(home)!r}))"
     )
     killed = subprocess.run(
@@ -174,6 +179,69 @@ def test_an_unknown_claw_is_refused(home: Path) -> None:
     with pytest.raises(BadOptionError):
         install("nonobot", print, home)
     assert not home.exists()
+
+
+def change_quietly(path: Path) -> None:
+    """Change a file and leave its size and its modification time."""
+    status = path.stat()
+    path.chmod(0o644)
+    path.write_bytes(bytes(byte ^ 1 for byte in path.read_bytes()))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("damage", [change_quietly, Path.unlink, lambda path: path.with_name("new.py").touch()])
+def test_a_damaged_runtime_is_refused_and_installed_again(
+    home: Path, wheel: Path, damage: Callable[[Path], None]
+) -> None:
+    install("nanobot", lambda _: None, home)
+    claw = registry.adapter("nanobot")
+    whole = runtime_digest(claw, home)
+    assert runtime_digest(claw, home) == runtime_digest(claw, home, whole=True) == whole
+    damage(next(home.glob("nanobot/*/site-packages/nanobot_ai-0.3.5.dist-info/METADATA")))
+    assert claw.runtime().version == "0.3.5"
+    with pytest.raises(DamagedRuntimeError, match=r"nanobot's runtime in .* `clawbench install nanobot`"):
+        runtime_digest(claw, home)
+    said: list[str] = []
+    install("nanobot", said.append, home)
+    assert any("is not what was installed" in line for line in said)
+    assert runtime_digest(claw, home) == whole
+
+
+def test_an_unchanged_runtime_is_not_read_again(home: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install("nanobot", lambda _: None, home)
+    claw, read = registry.adapter("nanobot"), list[Path]()
+
+    def read_one(path: Path) -> dict[str, Any]:
+        read.append(path)
+        return digest_of(path)
+
+    monkeypatch.setattr(runtime_digest_module, "digest_of", read_one)
+    monkeypatch.setattr(runtime_digest_module, "_MAY_CHANGE_UNSEEN", 0.0)
+    runtime_digest(claw, home)
+    files = len(read)
+    assert files > 3
+    runtime_digest(claw, home)
+    assert len(read) == files
+    read[0].touch()
+    runtime_digest(claw, home)
+    runtime_digest(claw, home, whole=True)
+    assert len(read) > 2 * files
+
+
+def test_a_users_own_runtime_has_a_digest_too(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    (own / "nanobot").mkdir(parents=True)
+    (own / "nanobot/__init__.py").touch()
+    (own / "nanobot_ai-0.3.5.dist-info").mkdir()
+    monkeypatch.setenv("NANOBOT_ENV_PATH", str(own))
+    claw = registry.adapter("nanobot")
+    before = runtime_digest(claw, home)
+    (own / "nanobot/__pycache__").mkdir()
+    (own / "nanobot/__pycache__/__init__.cpython-311.pyc").touch()
+    assert runtime_digest(claw, home) == before
+    (own / "nanobot/__init__.py").write_text("import this\n")
+    assert claw.runtime().version == "0.3.5"
+    assert runtime_digest(claw, home) != before
 
 
 @pytest.fixture
