@@ -34,7 +34,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, f
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (runs, status, verify, report, export):
+    for command in (runs, status, verify, regrade, report, export):
         app.command(command.__name__)(command)
 
 
@@ -176,6 +176,30 @@ def verify(run: Run, artifacts: Artifacts = Path("artifacts"), as_json: AsJson =
         for line in (*(f"note: {note}" for note in found.notes), *found.conclusion()):
             console.print(line, markup=False, soft_wrap=True)
     if not found.is_sound:
+        raise typer.Exit(1)
+
+
+def regrade(
+    run: Run,
+    dataset: Annotated[
+        str | None, typer.Option(help="The rows, if they are not where the run recorded them: as for pytest.")
+    ] = None,
+    artifacts: Artifacts = Path("artifacts"),
+) -> None:
+    """Grade a run again from its saved test logs, with the installed official harness and without a container.
+
+    For when a parser of the harness has changed. Changes nothing. Exit code 0: all verdicts are the same; 1: each that
+    differs is listed.
+    """
+    from clawbench.regrade import regrade as graded
+
+    found = list(graded(_found(run, artifacts), dataset))
+    differing = [one for one in found if one.before is not one.now]
+    for one in differing:
+        console.print(f"{one.case}: {one.before} before, {one.now} now", markup=False, soft_wrap=True)
+    same = len(found) - len(differing)
+    console.print(f"{same} of {len(found)} verdicts from test logs are the same", markup=False, soft_wrap=True)
+    if differing:
         raise typer.Exit(1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,9 +92,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> BenchRun:
     folder = tmp_path_factory.mktemp("judged")
     mini, swe = as_mini_swe_agent(folder), as_swe_agent(folder)
     ours = {"preds.json": [f"mini={mini}", str(swe)]}
-    judge, verify = documented(ROOT / "docs" / "judging.md")
+    judge, verify, regrade = documented(ROOT / "docs" / "judging.md")
     done = run([*(new for word in judge for new in ours.get(word, [word])), f"--artifacts={folder}"])
     assert "theirs (ended): sound" in run([*verify, f"--artifacts={folder}"]).stdout
+    assert "3 of 3 verdicts from test logs are the same" in run([*regrade, f"--artifacts={folder}"]).stdout
     return BenchRun(folder / "theirs", done.returncode, done.stdout)
 
 
@@ -138,6 +140,11 @@ def test_a_judged_run_is_a_run(judged: BenchRun, tmp_path: Path) -> None:
     resumed = run(["clawbench", "judge", f"mini={preds}", f"--run-id={where[0]}", where[1], "-k", "mini"])
     assert "1 passed, 3 failed" in resumed.stdout or "3 failed, 1 passed" in resumed.stdout, resumed.stdout
     assert (judged.folder / "state.jsonl").read_text().count('"begun"') == lines
+    log = judged.folder / "mini" / WRONG / "evaluation" / "test_output.txt"
+    log.write_text(re.sub(r"^FAILED", "PASSED", log.read_text(), flags=re.MULTILINE))
+    regraded = run(["clawbench", "regrade", *where])
+    assert f"mini-{WRONG}: unresolved before, resolved now" in regraded.stdout
+    assert regraded.returncode == 1
     preds.write_text(preds.read_text() + "\n")
     changed = run(["clawbench", "judge", f"mini={preds}", f"--run-id={where[0]}", where[1]])
     assert (changed.returncode, "claws.mini.version" in changed.stdout) == (2, True), changed.stdout
