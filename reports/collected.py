@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import unified_diff
+from pathlib import Path
 
 from collection.results import Collected, as_json, markdown
 from evaluation.collection import Arm, Kind
@@ -48,19 +49,27 @@ def write_collection(run: RunDirectory, cases: Iterable[CaseRecord]) -> None:
     Raises:
         OSError: a file can't be read or written.
     """
-    rows = [row.model_copy(update={"corruption": _corruption(run, row)}) for row in collected_of(cases)]
+    rows = [row.model_copy(update={"corruption": _corruption_of(run, row)}) for row in collected_of(cases)]
     if rows:
         data, text = COLLECTION
         write_atomically(run.path / data, as_json(rows))
         write_atomically(run.path / text, markdown(rows).encode())
 
 
-def _corruption(run: RunDirectory, row: Collected) -> str:
-    """How the change that was judged differs from the claw's; both are diffs against the same files."""
+def _corruption_of(run: RunDirectory, row: Collected) -> str:
     case = CaseId.parse(row.case)
-    if case is None or not row.kind.is_silent:
-        return ""
-    folder = run.case(case).path
+    return corruption(run.case(case).path) if case is not None and row.kind.is_silent else ""
+
+
+def corruption(folder: Path) -> str:
+    """How the change that was judged differs from the claw's; both are diffs against the same files.
+
+    Args:
+        folder: of a case with a silent corruption.
+
+    Raises:
+        OSError: a file can't be read.
+    """
     own, judged = (
         (folder / name).read_text(encoding="utf-8").splitlines() for name in ("git.patch", APPLIED_PATCH)
     )

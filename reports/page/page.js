@@ -108,6 +108,15 @@ function models(data) {
     cell(percent(row.mean), row.mean), cell(row.best ?? "-"), cell(percent(row.rate ?? null), row.rate ?? null)] })), "Models"));
 }
 
+function ways(data) {
+  if (!data.collected.rows.length) return;
+  const headings = data.collected.headings.map((name) => ({ name, text: name === "claw" || name === "arm" }));
+  const value = (text) => (/^[0-9.]+%?$/.test(text) ? parseFloat(text) : text);
+  byId("collected").replaceChildren(table(headings, data.collected.rows.map((row) => ({
+    cells: row.map((text) => cell(text, value(text))) })), "Ways of the patch"));
+  byId("ways").hidden = false;
+}
+
 function parts(id, what, rows, data) {
   const headings = [{ name: what, text: true }, { name: "instances" }, ...data.rows.map((row) => ({ name: row.name }))];
   byId(id).replaceChildren(table(headings, rows.map((row) => ({ cells: [
@@ -266,6 +275,10 @@ async function show(data, at) {
     el("p", { className: "note" }, found.folder),
     el("h3", {}, "Patch"), found.patch ? patch(found.patch) : el("p", {}, "empty"),
     dropped.length ? fold(`Left out of the patch: ${dropped.length}`, el("ul", {}, ...dropped)) : null,
+    found.ways.length ? el("h3", {}, "The diff in the final message") : null,
+    ...found.ways.map(([arm, means, verdict, detail]) => el("p", {}, el("strong", {}, arm),
+      `: ${means}; ${verdict.replaceAll("_", " ")}. ${detail}`)),
+    found.corruption ? fold("What was judged instead of the claw's change", patch(found.corruption)) : null,
     record.failing_tests.length ? el("h3", {}, `Failing tests: ${record.failing_tests.length}`) : null,
     record.failing_tests.length ? block(record.failing_tests.join("\n")) : null,
     found.log ? fold("Output of the tests", block(found.log)) : null,
@@ -292,6 +305,7 @@ async function main() {
   }
   claws(data);
   models(data);
+  ways(data);
   pareto(data);
   parts("languages", "language group", data.languages, data);
   parts("repositories", "repository", data.repositories, data);

@@ -9,12 +9,15 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from collection.results import tables
+from evaluation.collection import MEANINGS
 from evaluation.lists import by_id
 from evaluation.outcomes import POLICY, Outcome
 from records.case_folder import SESSION, CaseFolder
 from records.case_id import CaseId
 from records.models import CaseRecord, RunManifest
 from records.run_folder import RunDirectory
+from reports.collected import collected_of, corruption
 from reports.numbers import Numbers, costs_of, numbers_of
 from reports.published import published_rows
 from reports.samples import PassRate
@@ -106,6 +109,7 @@ def overview(rows: Sequence[PageRow]) -> dict[str, Any]:
         "repositories": _parts(rows, repositories),
         "published": _published(rows),
         "comparison": _comparison(rows),
+        "collected": _collected(rows),
         "instances": [[name, languages[name], repositories[name]] for name in sorted(languages)],
         "outcomes": {str(outcome): POLICY[outcome].meaning for outcome in Outcome},
         "cases": [_case(number, case) for number, row in enumerate(rows) for case in row.numbers.cases],
@@ -131,6 +135,17 @@ def _models(rows: Sequence[PageRow]) -> list[dict[str, Any]]:
             {"model": model, "claws": len(own), "mean": mean, "best": best, "rate": rates.get(best or "")}
         )
     return found
+
+
+def _collected(rows: Sequence[PageRow]) -> dict[str, Any]:
+    """The ways of the patch side by side, for the rows that were collected in all of them."""
+    headings: list[str] = []
+    cells: list[list[str]] = []
+    for row in rows:
+        if found := collected_of(row.numbers.cases):
+            ((_, headings, of_row),) = tables(found)
+            cells += [[row.name, *one] for one in of_row]
+    return {"headings": ["claw", *headings], "rows": cells}
 
 
 def _published(rows: Sequence[PageRow]) -> list[dict[str, Any]]:
@@ -201,6 +216,8 @@ def _details(folder: CaseFolder, record: CaseRecord, budget: int) -> dict[str, A
         "record": record.facts(),
         "patch": _text(path / "git.patch", budget),
         "dropped": _json(path / "dropped.json"),
+        "ways": [[str(one.arm), MEANINGS[one.kind], str(one.verdict), one.detail] for one in record.arms],
+        "corruption": _cut(corruption(path), budget) if any(one.kind.is_silent for one in record.arms) else "",
         "log": _failures(path / "evaluation" / "test_output.txt", record.failing_tests),
         "turns": [_turn(line) for line in _lines(folder.requests)],
         "prompt": _text(path / "prompt.txt", budget // 4),

@@ -15,12 +15,13 @@ import pytest
 from playwright.sync_api import Browser
 from support.bench_run import ROOT
 from support.browser import chromium, needs_chromium, opened
-from support.made_up import made_up_case, made_up_run
+from support.made_up import made_up_case, made_up_record, made_up_run
 from typer.testing import CliRunner
 
 from clawbench.cli import app
+from evaluation.collection import Arm, Kind
 from evaluation.lists import listed_instances
-from evaluation.outcomes import Outcome
+from evaluation.outcomes import Outcome, Verdict
 from records.case_id import CaseId
 from records.run_folder import RunDirectory
 
@@ -91,6 +92,49 @@ def test_rows_that_cannot_be_compared_are_named(folder: Path) -> None:
     (line,) = overview["comparison"]["confounded"]
     assert "Not comparable" in line
     assert "max_turns" in line or "budget" in line
+
+
+@pytest.fixture(scope="module")
+def paired(folder: Path) -> str:
+    """A run with one case, whose message lacks a part of the claw's change: `git apply` does not notice."""
+    run, asked = made_up_run(RunDirectory.named(folder, "paired"), collect="paired"), CaseId("nanobot", NAMES[0])
+    case = made_up_case(run, asked, finish=False, files={"message.applied.patch": f"+only this {HOSTILE}\n"})
+    export = case.export()
+    assert export is not None
+    less = {"kind": Kind.UNDER_EDIT, "verdict": Verdict.UNRESOLVED, "detail": HOSTILE}
+    arms = [{"arm": arm, **less} for arm in (Arm.STRICT, Arm.FUZZY)]
+    run.finish(case, made_up_record(asked, **export.model_dump(), verdict=Verdict.RESOLVED, arms=arms))
+    return report(folder, "paired").as_uri()
+
+
+def test_the_ways_of_the_patch_are_side_by_side(folder: Path, paired: str) -> None:
+    page = Path(paired.removeprefix("file://")).read_text()
+    ((overview,), (case,)) = packed(page, "overview"), packed(page, "details")
+    shares = {row[1]: row[3:7] for row in overview["collected"]["rows"]}
+    assert overview["collected"]["headings"][3:7] == ["resolved", "rejected", "applied but wrong", "under-edit"]
+    assert shares == {
+        "workspace": ["100.0%", "0.0%", "0.0%", "0.0%"],
+        "message-strict": ["0.0%", "0.0%", "100.0%", "100.0%"],
+        "message-fuzzy": ["0.0%", "0.0%", "100.0%", "100.0%"],
+    }
+    assert "+only this" in case["corruption"]
+    assert [way[0] for way in case["ways"]] == ["message-strict", "message-fuzzy"]
+    (usual,) = packed(report(folder, "first").read_text(), "overview")
+    assert usual["collected"]["rows"] == []
+
+
+@needs_chromium
+def test_a_silent_corruption_is_shown_as_a_diff(browser: Browser, paired: str, url: str) -> None:
+    with opened(browser, paired) as page:
+        assert page.locator("#ways tbody tr").count() == 3
+        page.locator(".case").first.click()
+        page.wait_for_selector("#panel[open]")
+        page.locator("#panel summary", has_text="What was judged").press("Enter")
+        assert "only a part of the agent's changes is there" in page.locator("#panel").inner_text()
+        assert "only this" in page.locator("#panel .add", has_text="only this").inner_text()
+        assert page.evaluate(CONTRAST) == []
+    with opened(browser, url) as page:
+        assert not page.locator("#ways").is_visible()
 
 
 def test_a_missing_run_is_refused(tmp_path: Path) -> None:
