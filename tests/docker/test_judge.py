@@ -140,10 +140,10 @@ def test_a_judged_run_is_a_run(judged: BenchRun, tmp_path: Path) -> None:
     resumed = run(["clawbench", "judge", f"mini={preds}", f"--run-id={where[0]}", where[1], "-k", "mini"])
     assert "1 passed, 3 failed" in resumed.stdout or "3 failed, 1 passed" in resumed.stdout, resumed.stdout
     assert (judged.folder / "state.jsonl").read_text().count('"begun"') == lines
-    log = judged.folder / "mini" / WRONG / "evaluation" / "test_output.txt"
-    log.write_text(re.sub(r"^FAILED", "PASSED", log.read_text(), flags=re.MULTILINE))
+    log = judged.folder / "mini" / RIGHT / "evaluation" / "test_output.txt"
+    log.write_text(re.sub(r"\.\.\. ok$", "... FAILED", log.read_text(), flags=re.MULTILINE))
     regraded = run(["clawbench", "regrade", *where])
-    assert f"mini-{WRONG}: unresolved before, resolved now" in regraded.stdout
+    assert f"mini-{RIGHT}: resolved before, unresolved now" in regraded.stdout
     assert regraded.returncode == 1
     preds.write_text(preds.read_text() + "\n")
     changed = run(["clawbench", "judge", f"mini={preds}", f"--run-id={where[0]}", where[1]])
