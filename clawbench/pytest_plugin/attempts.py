@@ -89,7 +89,7 @@ def _is_retried(item: pytest.Item) -> bool:
     del item.stash[BROKE]
     if not error.is_retried or (isinstance(error, GatewayError) and not _gateway_answers(case.context)):
         return False
-    is_over = outage.wait_out(case)
+    is_over = outage.wait_out(case, error)
     if is_over is not None:
         return is_over  # an outage does not use up the case's retries
     why = (str(error).splitlines() or [""])[0][:_REASON]

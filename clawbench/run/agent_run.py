@@ -18,9 +18,9 @@ from clawbench.run.case import Case
 from clawbench.run.endings import ending_of, ending_without_gateway
 from clawbench.run.made_elsewhere import MadeElsewhere
 from clawbench.run.manifest import case_manifest
+from clawbench.run.outage import ProviderError, RefusedKeyError
 from clawbench.run.usage import UsageRecord, mismatches, model_use
 from clawbench.run.worker_context import SpendLimitError
-from common.errors import InfrastructureError
 from evaluation.collection import AdapterPart
 from evaluation.message_patch import patch_in
 from evaluation.outcomes import Ending
@@ -32,16 +32,6 @@ from workspace.container import Keep, open_workspace
 from workspace.export import Export, export
 from workspace.running import Workspace
 from workspace.start_tree import StartTree
-
-
-class ProviderError(InfrastructureError, ConnectionError):
-    """The model's provider failed while the claw worked: the case says nothing about the claw."""
-
-
-class RefusedKeyError(ProviderError):
-    """The provider refused the key; a retry would not help."""
-
-    is_retried = False
 
 
 class Container(Protocol):

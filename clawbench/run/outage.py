@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from clawbench.run.case import Case
+from common.errors import InfrastructureError
 from gateway.case_models import CaseSpec, Ending
 from gateway.client import GatewayError
 from gateway.probe import ask
@@ -23,6 +24,16 @@ _PATIENCE = 60.0
 """Seconds without data after which the provider counts as gone."""
 _ANSWERS: tuple[Ending, ...] = ("ok", "empty", "refused", "unauthorized", "rate_limited", "cost_limit")
 """How the suite's own request ends if the provider is there, whatever it says."""
+
+
+class ProviderError(InfrastructureError, ConnectionError):
+    """The model's provider failed while the claw worked: the case says nothing about the claw."""
+
+
+class RefusedKeyError(ProviderError):
+    """The provider refused the key; a retry would not help."""
+
+    is_retried = False
 
 
 def probe_provider(case: Case) -> Ending | None:
@@ -52,18 +63,18 @@ def answers(case: Case) -> bool:
     return probe_provider(case) in ("ok", "empty")
 
 
-def outage(case: Case) -> str:
-    """What is gone: the engine, or the provider; "" if both are there."""
+def _gone(case: Case, error: Exception) -> str:
+    """What is gone: the engine or, after an error of the provider, the provider; "" if nothing is."""
     if fault := case.context.engine_fault():
         return f"the Docker engine does not answer ({fault})"
-    ending = probe_provider(case)
+    ending = probe_provider(case) if isinstance(error, ProviderError) else None
     return "" if ending is None or ending in _ANSWERS else "the provider does not answer"
 
 
 def wait_out(
     case: Case,
+    error: Exception,
     *,
-    find: Callable[[Case], str] = outage,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
@@ -71,7 +82,7 @@ def wait_out(
 
     Args:
         case: the case that broke.
-        find: see `outage`.
+        error: what broke it.
         clock: seconds.
         sleep: waits.
 
@@ -79,7 +90,7 @@ def wait_out(
         whether the outage is over; False if it lasted longer than `--outage-limit`; None if there was none.
     """
     limit, mark = case.context.settings.outage_limit, case.context.outage_mark
-    gone = find(case)
+    gone = _gone(case, error)
     if not gone:
         return None
     until = clock() + limit
@@ -90,8 +101,8 @@ def wait_out(
             with suppress(OSError):  # without the mark, the next case notices the outage itself
                 mark.write_text(f"{gone} for {duration(limit)}")
             return False
-        case.say(f"{PAUSED}{gone}; it is tried again for at most {duration(until - clock())}")
+        case.say(f"{PAUSED}{gone}; it is tried again for at most {duration(limit)}")
         sleep(min(EVERY, max(0.0, until - clock())))
-        gone = find(case)
+        gone = _gone(case, error)
     case.say("going on after an outage")
     return True

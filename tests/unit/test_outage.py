@@ -29,6 +29,10 @@ from evaluation.outcomes import Ending
 from gateway.case_models import CaseCounts
 from records.progress import Progress
 from records.run_folder import RunDirectory
+from workspace.workspace_errors import WorkspaceError
+
+GONE = WorkspaceError("the engine went away")
+FAILED = outage.ProviderError("the provider failed")
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -111,13 +115,13 @@ def broken_case(folder: Path, control: Path | None = None, **settings: Any) -> A
 
 def test_a_case_waits_until_the_engine_is_back(tmp_path: Path, at_engine: Any) -> None:
     case, time = broken_case(tmp_path), Time(3, at_engine)
-    assert outage.wait_out(case, clock=time, sleep=time.sleep) is True
+    assert outage.wait_out(case, GONE, clock=time, sleep=time.sleep) is True
     assert time.waits == 3
     reason = "paused: the Docker engine does not answer (No such file or directory); it is tried again for at most 30 min"
     assert case.said[0] == reason
     assert case.said[-1] == "going on after an outage"
     case.context.require_no_outage()
-    assert outage.wait_out(case, clock=time, sleep=time.sleep) is None, (
+    assert outage.wait_out(case, GONE, clock=time, sleep=time.sleep) is None, (
         "an error without an outage is not waited for"
     )
     assert time.waits == 3
@@ -126,13 +130,15 @@ def test_a_case_waits_until_the_engine_is_back(tmp_path: Path, at_engine: Any) -
 @pytest.mark.usefixtures("at_engine")
 def test_after_the_limit_no_further_case_begins(tmp_path: Path) -> None:
     case, time = broken_case(tmp_path, outage_limit=40), Time()
-    assert outage.wait_out(case, clock=time, sleep=time.sleep) is False
+    assert outage.wait_out(case, GONE, clock=time, sleep=time.sleep) is False
     assert time.now == 40
     with pytest.raises(
         NotBegunError, match=r"not begun: the Docker engine .* for 40 s. Run the same command again"
     ):
         case.context.require_no_outage()
-    assert outage.wait_out(case, clock=time, sleep=time.sleep) is False, "other workers do not wait as long again"
+    assert outage.wait_out(case, GONE, clock=time, sleep=time.sleep) is False, (
+        "other workers do not wait as long again"
+    )
     assert time.now == 40
 
 
@@ -142,19 +148,22 @@ def test_a_case_waits_until_the_provider_is_back(tmp_path: Path, at_engine: Any)
         name = server.dialect.name
         served = Served(name=MODEL, apis=("chat",), behind={"provider": name})
         case = broken_case(tmp_path, world.gateway.control, model=f"{name}/{MODEL}", served=served)
-        assert outage.wait_out(case) is None
+        assert outage.wait_out(case, FAILED) is None
         assert outage.answers(case)
 
         server.always = canned(502, b"{}")
         assert not outage.answers(case)
         time = Time(2, lambda: setattr(server, "always", None))
-        assert outage.wait_out(case, clock=time, sleep=time.sleep) is True
+        asked = len(server.received)
+        assert outage.wait_out(case, GONE) is None, "what the provider has no part in is not asked of it"
+        assert len(server.received) == asked
+        assert outage.wait_out(case, FAILED, clock=time, sleep=time.sleep) is True
         assert time.waits == 2
         assert "paused: the provider does not answer" in case.said[0]
 
         server.always = canned(429, b"{}")
-        assert outage.wait_out(case) is None, "a provider that limits the rate is there"
-    assert outage.wait_out(case) is None, "without its gateway, a run has nothing to wait for"
+        assert outage.wait_out(case, FAILED) is None, "a provider that limits the rate is there"
+    assert outage.wait_out(case, FAILED) is None, "without its gateway, a run has nothing to wait for"
 
 
 def test_an_outage_is_told_once_when_it_begins_and_once_when_it_ends(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ from adapters.base import Adapter, BadOptionError, NotInstalledError, Task
 from adapters.registry import adapter
 from adapters.runtimes import default_home
 from clawbench import ROOT
-from clawbench.run.agent_run import ProviderError, open_container
+from clawbench.run.agent_run import open_container
 from clawbench.run.case import Case, task_of
+from clawbench.run.outage import ProviderError
 from clawbench.run.worker_context import WorkerContext
 from common.processes import this_process
 from evaluation.instances import Instance
