@@ -58,7 +58,6 @@ def judge(
     ended_from_within: Callable[[str, float], bool],
     home: Path | None = None,
     network: bool = False,
-    memory: str = "8g",
 ) -> Judgement:
     """Have the official harness judge a patch in a container of its own.
 
@@ -75,7 +74,6 @@ def judge(
             it. Tests that did so have failed; any other end of the container says nothing about them.
         home: the folder of installed runtimes, for rows of the older shape; see `harness4.find`.
         network: whether the tests get a network; see `confinement`.
-        memory: the limit of their container; see `confinement`.
 
     Raises:
         EvaluationError: there is no verdict.
@@ -84,7 +82,7 @@ def judge(
     shutil.rmtree(folder, ignore_errors=True)
     # part of the container's name, so no two evaluations on one machine may share it
     run_id = sha256(f"{folder}{os.getpid()}{time.time_ns()}{patch}".encode()).hexdigest()[:16]
-    confined = confinement(network=network, memory=memory)
+    confined = confinement(network=network)
     began, since = time.monotonic(), time.time()
     with tempfile.TemporaryDirectory(prefix="clawbench-evaluation-") as scratch:
         if instance.is_older:

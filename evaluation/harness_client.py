@@ -21,9 +21,11 @@ _NOT_RUN = frozenset({126, 127, 128})
 
 PIDS = 4096
 """Processes and threads of an evaluation; builds with many cores need some hundred."""
+MEMORY = "16g"
+"""Of an evaluation, without swap. It is not the limit of workspaces, which may be low on purpose."""
 
 
-def confinement(*, network: bool, memory: str) -> dict[str, Any]:
+def confinement(*, network: bool) -> dict[str, Any]:
     """How far an evaluation's container is confined: the code in it was written by an agent.
 
     The harness asks for SYS_ADMIN, with which root in a container can reach the host (under cgroup v1, by a release
@@ -31,9 +33,8 @@ def confinement(*, network: bool, memory: str) -> dict[str, Any]:
 
     Args:
         network: whether the container gets the engine's default network; otherwise it has loopback only.
-        memory: the limit, in Docker's notation; swap is not added to it.
     """
-    limits = {"cap_add": [], "pids_limit": PIDS, "mem_limit": memory, "memswap_limit": memory}
+    limits = {"cap_add": [], "pids_limit": PIDS, "mem_limit": MEMORY, "memswap_limit": MEMORY}
     return limits if network else {**limits, "network_mode": "none"}
 
 

@@ -49,7 +49,6 @@ def judge_both(
     labels: Mapping[str, str],
     home: Path,
     networks: Sequence[bool] = (False,),
-    memory: str = "8g",
     empty: bool = True,
     repeat: int = 1,
     say: Callable[[str], None] = lambda _: None,
@@ -66,7 +65,6 @@ def judge_both(
         home: the folder of installed runtimes.
         networks: whether the tests get a network; each is tried until the gold patch resolves, and the one that does is
             used for everything else.
-        memory: the limit of the evaluation's container.
         empty: whether the empty patch is judged too, which takes as long again.
         repeat: how often the gold patch is judged, to find tests that do not always end alike.
         say: prints a line of progress.
@@ -89,7 +87,6 @@ def judge_both(
             ended_from_within=partial(ended_from_within, client),
             home=home,
             network=network,
-            memory=memory,
         )
 
     for network in networks:
@@ -157,7 +154,6 @@ class GoldCheck:
                     labels=case.labels,
                     home=context.home,
                     networks=_NETWORKS[context.settings.eval_network],
-                    memory=context.settings.memory,
                     empty=self._empty,
                     repeat=self._repeat,
                     say=case.say,

@@ -290,7 +290,6 @@ class Case:
                 ended_from_within=self.context.ended_from_within,
                 home=self.context.home,
                 network=confined.get("network") != "none",
-                memory=confined.get("memory", self.context.settings.memory),
             )
 
     def _finish(

@@ -22,7 +22,7 @@ from clawbench.run.runtime_digest import runtime_digest
 from clawbench.run.settings import Settings
 from evaluation import harness4
 from evaluation.harness import harness_version
-from evaluation.harness_client import PIDS
+from evaluation.harness_client import MEMORY, PIDS
 from evaluation.instances import InstanceError
 from evaluation.outcomes import Verdict
 from evaluation.rows import Taken
@@ -166,7 +166,7 @@ def case_manifest(case: Case) -> CaseManifest:
         evaluation_image=prepared.evaluation,
         evaluation={
             "network": _eval_network(case, mark),
-            "memory": case.context.settings.memory,
+            "memory": MEMORY,
             "pids": PIDS,
         },
         history=dict(vars(prepared.proof)) if case.workspace_image == prepared else {},

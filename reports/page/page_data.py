@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, median
@@ -27,6 +28,8 @@ _TEXT_BUDGET = 60_000_000
 """Characters for the texts of all cases together, so that the page stays small enough to open at once."""
 _LONGEST_TEXT = 200_000
 """Characters of one text of a case."""
+_LONGEST_LOG = 20_000_000
+"""Characters of a test log that are searched."""
 _LOG_LINES = 60
 """Lines of the tests' output around failures."""
 _MOST_COMPARED = 12
@@ -219,26 +222,40 @@ def _details(folder: CaseFolder, record: CaseRecord, budget: int) -> dict[str, A
         "ways": [[str(one.arm), MEANINGS[one.kind], str(one.verdict), one.detail] for one in record.arms],
         "corruption": _cut(corruption(path), budget) if any(one.kind.is_silent for one in record.arms) else "",
         "log": _failures(path / "evaluation" / "test_output.txt", record.failing_tests),
-        "turns": [_turn(line) for line in _lines(folder.requests)],
+        "turns": list(_turns(folder.requests)),
         "prompt": _text(path / "prompt.txt", budget // 4),
-        "session": [[name, _cut(text, budget)] for name, text in session_texts(path / SESSION)],
+        "session": list(_session(path / SESSION, budget)),
         "output": _text(path / "agent_stdout.log", budget // 4),
         "manifest": _json(path / "manifest.json"),
     }
 
 
-def _turn(line: str) -> dict[str, Any]:
-    row = json.loads(line)
+def _turns(path: Path) -> Iterator[dict[str, Any]]:
+    """The requests in a log; a line that a kill cut off is left out."""
     wanted = ("time", "tokens", "cost", "latency", "finish_reason", "ending", "removed_calls", "error")
-    return {name: row.get(name) for name in wanted}
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
+        with suppress(ValueError):
+            row = json.loads(line)
+            yield {name: row.get(name) for name in wanted}
 
 
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+def _session(folder: Path, budget: int) -> Iterator[tuple[str, str]]:
+    """The files of a session, until the budget is used up."""
+    left = budget
+    for name, text in session_texts(folder):
+        if left <= 0:
+            yield "more files", "[left out here; they are in the case's folder]"
+            return
+        yield name, _cut(text, left)
+        left -= len(text)
 
 
 def _json(path: Path) -> Any:
-    return json.loads(path.read_bytes()) if path.is_file() else None
+    """A file's content; None if it is missing, or a kill cut it off."""
+    try:
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _text(path: Path, longest: int) -> str:
@@ -258,7 +275,8 @@ def _failures(path: Path, failing: Sequence[str]) -> str:
     """The lines of the tests' output that name failing tests, with their surroundings; else its end."""
     if not path.is_file() or not failing:
         return ""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = file.read(_LONGEST_LOG).splitlines()
     names = {name.rpartition("::")[2].split(" ")[0] for name in failing}
     hits = [at for at, line in enumerate(lines) if any(name in line for name in names)]
     wanted = sorted({near for at in hits for near in range(max(0, at - 2), min(len(lines), at + 8))})[:_LOG_LINES]

@@ -137,6 +137,17 @@ def test_a_silent_corruption_is_shown_as_a_diff(browser: Browser, paired: str, u
         assert not page.locator("#ways").is_visible()
 
 
+def test_what_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
+    run = made_up_run(RunDirectory.named(tmp_path, "cut"))
+    folder = made_up_case(run, CaseId("nanobot", NAMES[0]), files={"session/more.txt": "x" * 300_000})
+    whole = folder.requests.read_text()
+    folder.requests.write_text(whole + whole[:20])
+    (folder.path / "dropped.json").write_text('[{"path":')
+    (detail,) = packed(report(tmp_path, "cut").read_text(), "details")
+    assert (len(detail["turns"]), detail["dropped"]) == (1, None)
+    assert [name for name, _ in detail["session"]] == ["more.txt", "more files"]
+
+
 def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", "nothing", f"--artifacts={tmp_path}"])
     assert (done.exit_code, "there is no run nothing" in " ".join(done.output.split())) == (2, True)
