@@ -86,9 +86,7 @@ class Pair:
     def conclusion(self) -> str:
         """What can and cannot be concluded, in plain words."""
         if not self.is_shown:
-            return (
-                f"Not comparable: {self.first} and {self.second} {_confounders(self.comparability.confounding)}."
-            )
+            return _not_comparable(self.first, self.second, self.comparability.confounding)
         if self.paired is None:
             return f"No instance has a verdict for both {self.first} and {self.second}."
         parts = [*self._finding(self.paired), *self._open_cases()]
@@ -176,6 +174,21 @@ def compare(found: Sequence[Contender], *, vary: Iterable[str] = (), allow_confo
     return Comparison(tuple(_row(one) for one in found), tuple(pairs), _spread(found))
 
 
+def unlike_the_first(found: Sequence[Contender], vary: Iterable[str]) -> list[str]:
+    """What confounds each later contender with the first, in plain words; nothing where only these factors differ.
+
+    It needs no statistics, so that it is quick for many contenders.
+
+    Args:
+        found: at least one.
+        vary: the factors under study; see `comparability`.
+    """
+    first, *others = found
+    asked = tuple(vary)
+    factors = [(one, comparability(first.facts, one.facts, asked).confounding) for one in others]
+    return [_not_comparable(first.name, one.name, confounding) for one, confounding in factors if confounding]
+
+
 @dataclass(frozen=True)
 class Departure:
     """A case that did not end alike in two runs."""
@@ -221,6 +234,10 @@ def p_value(value: float | None) -> str:
     if value is None:
         return "-"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _not_comparable(first: str, second: str, confounding: Sequence[str]) -> str:
+    return f"Not comparable: {first} and {second} {_confounders(confounding)}."
 
 
 def _confounders(factors: Sequence[str]) -> str:

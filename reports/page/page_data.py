@@ -169,9 +169,9 @@ def _published(rows: Sequence[PageRow]) -> list[dict[str, Any]]:
 
 def _comparison(rows: Sequence[PageRow]) -> dict[str, Any]:
     """What can be concluded about each pair, and whether the rows are comparable at all."""
-    if not 2 <= len(rows) <= _MOST_COMPARED:
+    if len(rows) < 2:
         return {"conclusions": [], "confounded": []}
-    from reports.comparison.comparison import compare  # noqa: PLC0415 - scipy is slow to import, and one row needs none
+    from reports.comparison.comparison import compare, unlike_the_first  # noqa: PLC0415 - scipy is slow to import, and one row needs none
     from reports.comparison.contenders import contenders_of  # noqa: PLC0415
 
     known = {(row.run.run_id, row.numbers.claw): row.name for row in rows}
@@ -179,6 +179,9 @@ def _comparison(rows: Sequence[PageRow]) -> dict[str, Any]:
     found = [one for run in runs.values() for one in contenders_of(run)]
     for one in found:
         one.name = known[one.where, one.claw]
+    if len(found) > _MOST_COMPARED:
+        told = f"Pairs of more than {_MOST_COMPARED} rows are not compared here: name some to `clawbench compare`."
+        return {"conclusions": [told], "confounded": unlike_the_first(found, ("claw", "model"))}
     pairs = compare(found, allow_confounded=False).pairs
     return {
         "conclusions": [pair.conclusion for pair in pairs if pair.is_shown],

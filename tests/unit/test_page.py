@@ -94,6 +94,15 @@ def test_rows_that_cannot_be_compared_are_named(folder: Path) -> None:
     assert "max_turns" in line or "budget" in line
 
 
+def test_rows_too_many_to_compare_in_pairs_are_still_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.page.page_data._MOST_COMPARED", 1)
+    (overview,) = packed(report(folder, "first", "second").read_text(), "overview")
+    (line,) = overview["comparison"]["confounded"]
+    assert "Not comparable" in line
+    assert "max_turns" in line or "budget" in line
+    assert "clawbench compare" in overview["comparison"]["conclusions"][0]
+
+
 @pytest.fixture(scope="module")
 def paired(folder: Path) -> str:
     """A run with one case, whose message lacks a part of the claw's change: `git apply` does not notice."""
