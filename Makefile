@@ -46,7 +46,7 @@ lint: venv ## ruff, mypy, import-linter
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-bench: ## history preparation, seconds per case, cases an hour, export time, patches, collection, resuming, startup, the gateway, claws
+bench: ## history preparation, seconds per case, cases an hour, export time, patches, collection, resuming, startup, the page, the gateway, claws
 	@scripts/setup.sh docker venv
 	@.venv/bin/python -m tools.benchmarks
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (Debian: chromium)")
@@ -41,9 +41,14 @@ def opened(browser: Browser, url: str, width: int = 1280, scheme: str = "light")
     )
     page = context.new_page()
     faults: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        faults.append(dialog.message)
+        dialog.dismiss()
+
     page.on("console", lambda message: faults.append(message.text))
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", refuse)
     page.on("request", lambda request: faults.append(request.url) if request.url != url else None)
     try:
         page.goto(url)

@@ -18,6 +18,7 @@ from tools.benchmarks import (
     export_time,
     history,
     overhead,
+    page_opening,
     patch_time,
     relaying,
     resume,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[docker.DockerClient, Callable[[str], None]], Tab
     "collection": collection.run,
     "resume": resume.run,
     "startup": startup.run,
+    "page": page_opening.run,
 }
 
 
