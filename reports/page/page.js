@@ -121,8 +121,9 @@ function parts(id, what, rows, data) {
   const headings = [{ name: what, text: true }, { name: "instances" }, ...data.rows.map((row) => ({ name: row.name }))];
   byId(id).replaceChildren(table(headings, rows.map((row) => ({ cells: [
     cell(row.name), cell(whole(Math.max(0, ...row.rates.map((rate) => rate?.instances ?? 0)))),
-    ...row.rates.map((rate) => cell(percent(rate?.value ?? null), rate?.value ?? null)),
-  ] })), `Pass@1 by ${what}`));
+    ...row.rates.map((rate) => cell(rate ? `${percent(rate.value)} (${span(rate)})` : "-", rate?.value ?? null)),
+  ] })), `Pass@1 by ${what}`), el("p", { className: "note" }, "In brackets, the 95% interval: with few instances it is wide, "
+    + `and among many values some are high or low by chance, so this table alone does not show that a ${what} differs.`));
 }
 
 function pareto(data) {

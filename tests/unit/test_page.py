@@ -192,6 +192,10 @@ def test_the_keyboard_is_enough(browser: Browser, url: str) -> None:
         head.locator("button").press("Enter")
         assert head.get_attribute("aria-sort") == "descending"
         rates = page.locator("#claws td:nth-child(3)").all_inner_texts()
+        assert re.fullmatch(
+            r"[\d.]+% \([\d.]+-[\d.]+%\)", page.locator("#languages tbody td:nth-child(3)").first.inner_text()
+        )
+        assert "does not show that a language group differs" in page.locator("#languages").inner_text()
         assert rates == sorted(rates, key=lambda text: -float(text.rstrip("%")))
 
 
