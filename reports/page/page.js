@@ -228,9 +228,11 @@ function cases(data) {
 
 function patch(text) {
   const block = el("pre", { tabIndex: 0 });
+  let inHunk = false;  // there, a removed line may look like a header
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    const name = /^(\+\+\+|---|diff |index )/.test(line) ? "hunk" : line.startsWith("@@") ? "hunk"
-      : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "";
+    if (line.startsWith("@@")) inHunk = true;
+    if (line.startsWith("diff ")) inHunk = false;
+    const name = !inHunk || line.startsWith("@@") ? "hunk" : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "";
     block.append(el("span", { className: name }, line));
   }
   return block;
