@@ -25,7 +25,7 @@ _ADAPTERS = {
 CLAWS: tuple[str, ...] = tuple(_ADAPTERS)
 """The suite's own claws, in the order of reports and test ids."""
 
-_RESERVED = ("all", "and", "not", "or", "gold", "checks", "earlier_attempts")
+_RESERVED = ("all", "and", "not", "or", "gold", "checks", "earlier_attempts", "requests")
 """Words with a meaning of their own on the command line, and folders of a run that belong to no claw."""
 
 _outside: dict[str, Adapter] = {}

@@ -66,12 +66,29 @@ class CaseSpec(Strict):
     """The names of the tools that may reach the model; None: all."""
     request_log: Path
     """An absolute path on the host: gets one JSON line per request. Its folder is created if needed."""
+    request_texts: Path | None = None
+    """A folder on the host, absolute: gets system prompt and tools of the first request, once for each digest."""
     request_bodies: Path | None = None
     """A folder on the host, absolute: gets each request's JSON as the claw sent it. None: bodies are not kept."""
     cassette: Path | None = None
     """An absolute path on the host: gets every exchange in full (`gateway.cassette`). None: no recording."""
     replayed: Path | None = None
     """The cassette that a `replay:` model answers from."""
+
+
+Scalar = bool | int | float | str | None
+
+
+class FirstRequest(Strict):
+    """A case's first request as it went out, without the task."""
+
+    api: Api
+    system_sha256: str | None
+    """The digest of the system prompt; None without one."""
+    tools_sha256: str | None
+    """The digest of the tools; None if it offers none."""
+    settings: dict[str, Scalar]
+    """Its other keys: temperature, limits of tokens, ...; a value that is no scalar is JSON text."""
 
 
 class TokenCounts(Strict):
@@ -128,6 +145,10 @@ class CaseCounts(Strict):
     """The names of all tools that the claw offered and the filter removed, sorted."""
     models: list[str] = Field(default_factory=list)
     """The model names that were asked for, sorted."""
+    served_models: list[str] = Field(default_factory=list)
+    """The model names in the replies, sorted."""
+    first_request: FirstRequest | None = None
+    """None if no request went out."""
     unknown_usage: int = 0
     """How many replies, complete or not, reported no usage: they are missing from the sum in `tokens`."""
     cost: Cost = Cost()

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gateway.case_models import Api, Cost, Ending, TokenCounts
+from gateway.case_models import Api, Cost, Ending, FirstRequest, TokenCounts
 
 _LONGEST_NAME = 200
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -32,7 +32,7 @@ def plain(text: str) -> str:
 class Exchange:
     """One request and its reply, without headers and bodies, which may hold a key.
 
-    The fields up to `error` are the keys of the log, in its order.
+    The fields up to `first_request` are the keys of the log, in its order.
     """
 
     time: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
@@ -76,6 +76,8 @@ class Exchange:
     """Seconds from its arrival to its end."""
     error: str | None = None
     """What went wrong, without any key."""
+    first_request: FirstRequest | None = None
+    """What it asked of the model, if it was the case's first request to go out."""
 
     number: int = 0
     """Its place among the case's requests, counted from 0 in order of arrival."""
@@ -117,6 +119,8 @@ class Exchange:
             raise ValueError("not a line of a request log")
         known = {name: row[name] for name in _LOGGED if name in row and name != "time"}
         known["tokens"] = TokenCounts.model_validate(row["tokens"]) if row.get("tokens") else None
+        first = row.get("first_request")
+        known["first_request"] = FirstRequest.model_validate(first) if first else None
         known["cost"] = Cost.model_validate(row["cost"]) if row.get("cost") else None
         return cls(**known, number=number)
 
@@ -127,7 +131,7 @@ class Exchange:
 
 
 _FIELDS = tuple(Exchange.__dataclass_fields__)
-_LOGGED = _FIELDS[: _FIELDS.index("error") + 1]
+_LOGGED = _FIELDS[: _FIELDS.index("first_request") + 1]
 
 
 def _as_json(value: Any) -> Any:

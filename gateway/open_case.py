@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from gateway.case_models import CaseCounts, CaseSpec
+from gateway.case_models import Api, CaseCounts, CaseSpec
 from gateway.cassette import Recorder
 from gateway.exchange import Exchange
+from gateway.first_request import first_request
 from gateway.redact import mask_bytes
 from gateway.tally import Tally
 
@@ -35,6 +37,7 @@ class Case:
         self._tally = Tally()
         self._in_progress: dict[int, Exchange] = {}
         self._number = 0
+        self._has_asked = False
         self._bodies = 0
         self._waiting = 0
         self._waited = 0.0
@@ -65,6 +68,12 @@ class Case:
             text = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
             (self.spec.request_bodies / f"{self._bodies:05d}.json").write_bytes(mask_bytes(text, self._secrets))
             self._bodies += 1
+
+    def note_first(self, exchange: Exchange, api: Api, body: Mapping[str, Any]) -> None:
+        """Describe a request that is about to go out, if it is the first one (raises OSError)."""
+        if not self._has_asked:
+            self._has_asked = True
+            exchange.first_request = first_request(api, body, store=self.spec.request_texts, secrets=self._secrets)
 
     @contextmanager
     def waiting(self, exchange: Exchange) -> Iterator[None]:

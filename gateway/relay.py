@@ -76,6 +76,8 @@ class RelayHandler(CaseHandler):
             text = f"{provider.name} does not speak {incoming.api}; it is declared to speak: {known}"
             raise RefusedError(404, text)
         body = self._transforms.request(incoming.api, filtered.request)
+        if not incoming.counts_tokens:
+            self.case.note_first(exchange, incoming.api, body)
         return incoming.raw if body == incoming.body else request_parser.dumped(body)
 
     async def close(self, seconds: float) -> None:

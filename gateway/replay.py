@@ -41,6 +41,8 @@ class ReplayHandler(CaseHandler):
         """Send the recorded reply."""
         filtered = filter_tools(incoming.body, self.case.spec.allowed_tools)
         exchange.note_tools(filtered.offered, filtered.passed)
+        if not incoming.counts_tokens:
+            self.case.note_first(exchange, incoming.api, filtered.request)
         try:
             reply = self._player.answer(exchange.path, incoming.body)
         except ReplayDiffError as error:

@@ -44,6 +44,7 @@ class ScriptedHandler(CaseHandler):
         request = _parsed(incoming.body)
         filtered = filter_tools(incoming.body, self.case.spec.allowed_tools)
         exchange.note_tools(filtered.offered, filtered.passed)
+        self.case.note_first(exchange, incoming.api, filtered.request)
         removed = [function for function in request.functions if function.name in filtered.removed]
         request = _parsed(filtered.request)
         answer = self._scripted.answer(request, self._failed, removed)
@@ -69,7 +70,7 @@ class ScriptedHandler(CaseHandler):
         exchange.tokens = usage = TokenCounts(input=prompt - cached, cache_read=cached, output=output, reasoning=0)
         headers = _SSE_HEADERS if request.stream else _JSON_HEADERS
         await asyncio.sleep(self._scripted.pace.before)
-        exchange.status = 200
+        exchange.status, exchange.served_model = 200, exchange.model
         calls = CallRenamer("chat", self.case.removed_tools, exchange.tools)
         pieces = [calls.feed(piece) for piece in _pieces(request, reply, usage)]
         pieces = [piece for piece in (*pieces, calls.finish()) if piece]

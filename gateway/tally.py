@@ -8,7 +8,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TypeVar
 
-from gateway.case_models import ENDINGS, CaseCounts, Cost, Ending, TokenCounts
+from gateway.case_models import ENDINGS, CaseCounts, Cost, Ending, FirstRequest, TokenCounts
 from gateway.exchange import Exchange, logged
 from gateway.metering.reply_usage import UNKNOWN
 
@@ -42,6 +42,8 @@ class Tally:
         self.removed: set[str] = set()
         """The names of tools that were offered and did not reach the model."""
         self._models: set[str] = set()
+        self._served_models: set[str] = set()
+        self._first_request: FirstRequest | None = None
 
     def add(self, exchange: Exchange) -> None:
         """Add a request, finished or as it is at this moment."""
@@ -53,6 +55,9 @@ class Tally:
         self.removed |= exchange.removed
         if exchange.model:
             self._models.add(exchange.model)
+        if exchange.served_model:
+            self._served_models.add(exchange.served_model)
+        self._first_request = self._first_request or exchange.first_request
         if exchange.ending:
             self._endings[exchange.ending] += 1
             ended = (exchange.number, exchange.ending, exchange.error or "")
@@ -94,6 +99,8 @@ class Tally:
             tool_surface=sorted(self._passed),
             removed_tools=sorted(self.removed),
             models=sorted(self._models),
+            served_models=sorted(self._served_models),
+            first_request=self._first_request,
             unknown_usage=self._unknown_usage,
             cost=self._cost or Cost(),
             stop_reasons=dict(sorted(self._stop_reasons.items())),

@@ -104,19 +104,6 @@ def as_json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-def canonical_json(value: Mapping[str, Any]) -> bytes:
-    """The canonical form of a JSON object: equal objects give equal bytes, whatever the order of their keys.
-
-    Keys are sorted by code point, numbers are as in Python's `repr`, and text is UTF-8, with escapes only where JSON
-    requires them. It is indented for readers. A manifest's file has this form, so that its digest is that of its file.
-
-    Raises:
-        ValueError: a number is not finite, which JSON can't express.
-    """
-    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode("utf-8", "surrogatepass")
-
-
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Replace a JSON file."""
     write_atomically(path, as_json(value))

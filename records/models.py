@@ -302,6 +302,18 @@ class Cost(Part):
         return (self.priced, self.unpriced) == (None, 0)
 
 
+class FirstRequest(Part):
+    """A case's first request to the model as it went out, without the task. See `gateway.case_models.FirstRequest`."""
+
+    api: str
+    system_sha256: str | None
+    """The name, without `.json`, of the file in the run's `requests/` that has the system prompt; None without one."""
+    tools_sha256: str | None
+    """The same for the tools."""
+    settings: dict[str, bool | int | float | str | None]
+    """Temperature, limits of tokens, and all other keys."""
+
+
 class ModelUse(Record):
     """How a case used the model, as counted by the gateway. None means unknown, never 0."""
 
@@ -322,6 +334,12 @@ class ModelUse(Record):
     """Seconds for which the gateway held requests back."""
     retries: int | None = 0
     """Requests that the gateway sent again."""
+    models: tuple[str, ...] | None = None
+    """The model names that the claw asked for; None if unknown: without a gateway, or made by an older suite."""
+    served_models: tuple[str, ...] | None = None
+    """The model names in the provider's replies; None as above."""
+    first_request: FirstRequest | None = None
+    """None as above, or if no request went out."""
 
 
 class AgentResult(ModelUse):

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORTS", "RunDirectory", "RunError"]
 
-REPORTS = ("junit.xml", "report.json", "summary.json", "report.html")
+REPORTS = ("junit.xml", "report.json", "summary.json")
 """The reports that each command writes at its end."""
 COLLECTION = ("collection.json", "collection.md")
 """The reports of `--collect paired`."""
+PAGE = "report.html"
+"""The page, which `clawbench report` can write again at any time."""
 _WRITTEN_BY_EVERY_COMMAND = {
     MANIFEST,
     "plan.json",
@@ -43,6 +45,7 @@ _WRITTEN_BY_EVERY_COMMAND = {
     "gateway.log",
     *REPORTS,
     *COLLECTION,
+    PAGE,
 }
 _LOOK_LIMIT = 60.0
 """Seconds for which readers that only check whether a run is in progress may delay its start."""

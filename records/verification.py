@@ -15,12 +15,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from evaluation.outcomes import POLICY
-from records.case_folder import EARLIER, MANIFEST, METADATA
+from records.case_folder import EARLIER, MANIFEST, METADATA, REQUEST_TEXTS
 from records.case_id import CaseId
 from records.files import RunError, is_leftover
 from records.journal import Entry, Reading
 from records.predictions import NAME, own_file, rows
-from records.run_folder import REPORTS, RunDirectory
+from records.run_folder import COLLECTION, PAGE, REPORTS, RunDirectory
 from records.status import ENDED, state_of
 from records.verify_case import CaseCheck, CountUse, leftovers
 
@@ -29,7 +29,20 @@ RERUN_COMMAND = "run the same pytest command again, which rewrites it"
 """The remedy for files that are derived from others."""
 _RESTORE = "restore it from an untouched copy of the run; without one, the run's results can't be trusted"
 """The remedy for files that can't be derived from others."""
-_KNOWN = {MANIFEST, "plan.json", "state.jsonl", NAME, *REPORTS, "gateway.log", "checks", "gold", EARLIER}
+_KNOWN = {
+    MANIFEST,
+    "plan.json",
+    "state.jsonl",
+    NAME,
+    *REPORTS,
+    *COLLECTION,
+    PAGE,
+    "gateway.log",
+    "checks",
+    "gold",
+    EARLIER,
+    REQUEST_TEXTS,
+}
 """What a run's folder contains besides the claws' folders and hidden files."""
 _SHOWN = 10
 """How many line numbers of the journal a fault lists."""

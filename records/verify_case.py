@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluation.judgement import EvaluationError, read_judgement
 from evaluation.outcomes import Outcome, Verdict, outcome_of
-from records.case_folder import EXPORT, FILES, METADATA, REQUESTS, STRICT_REFUSAL, CaseFolder
+from records.case_folder import EXPORT, FILES, METADATA, REQUEST_TEXTS, REQUESTS, STRICT_REFUSAL, CaseFolder
 from records.files import RunError, digest_of, digests_of, files_below, is_leftover
 from records.models import CaseRecord, ExportRecord, ModelUse, RunManifest, read_record
 
@@ -17,6 +17,8 @@ CountUse = Callable[[Path, bool], ModelUse]
 """Adds up a request log, which need not exist; the second argument is whether the requests have a price."""
 _REMOVE = "remove it, or move it elsewhere"
 _CHANGED_BY_EVALUATION = {"seconds", "detail"}
+_NOT_ALWAYS_RECORDED = {"models", "served_models", "first_request"}
+"""What older versions of the suite did not record."""
 _ENDED_BY_THE_TESTS = "the tests ended their own container"
 """A detail that only the engine knew, and that the harness's logs can't confirm (see `evaluation.judgement`)."""
 
@@ -99,6 +101,7 @@ class CaseCheck:
         yield from self._of_the_verdict(record)
         if self._run.settings.has_gateway:
             yield from self._of_the_requests(record)
+            yield from self._of_the_first_request(record)
         yield from self._of_the_manifest()
 
     def _of_the_patch(self, record: CaseRecord) -> Iterator[str]:
@@ -144,8 +147,18 @@ class CaseCheck:
         # if several requests of a case wait at the same time, the case's total counts that time only once
         for name in sorted(ModelUse.model_fields.keys() - {"format", "waited"}):
             ours, theirs = getattr(counted, name), getattr(record, name)
+            if name in _NOT_ALWAYS_RECORDED and theirs is None and record.models is None:
+                continue
             if ours != theirs:
                 yield f"{REQUESTS} adds up to {name} {ours}, but {METADATA} says {theirs}"
+
+    def _of_the_first_request(self, record: CaseRecord) -> Iterator[str]:
+        """Whether the texts of the first request are there."""
+        first, texts = record.first_request, self._folder.path.parents[1] / REQUEST_TEXTS
+        for digest in (first.system_sha256, first.tools_sha256) if first is not None else ():
+            path = texts / f"{digest}.json"
+            if digest is not None and (not path.exists() or digest_of(path).get("sha256") != digest):
+                yield f"{REQUEST_TEXTS}/{path.name}, a text of its first request, is gone or was changed"
 
     def _of_the_manifest(self) -> Iterator[str]:
         """Whether the case's manifest belongs to this case and run."""

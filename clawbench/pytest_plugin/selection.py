@@ -157,7 +157,9 @@ def list_dataset(config: pytest.Config, index: str | None) -> str | None:
             index = str(index_of(config.option.dataset, revision, default_home() / "datasets"))
         know_dataset(read_index(Path(index)))
     except (InstanceError, OSError, ValueError) as error:
-        raise pytest.UsageError(f"--dataset: {error}") from error
+        know_dataset(())
+        if not config.option.doctor:  # it tells this with everything else that is lacking
+            raise pytest.UsageError(f"--dataset: {error}") from error
     return index
 
 

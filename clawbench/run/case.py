@@ -26,7 +26,7 @@ from evaluation.outcomes import Outcome, Verdict, outcome_of
 from evaluation.rows import read_row
 from gateway.case_models import CaseSpec
 from gateway.client import GatewayError
-from records.case_folder import EVALUATION, CaseFolder
+from records.case_folder import EVALUATION, REQUEST_TEXTS, CaseFolder
 from records.case_id import CaseId
 from records.journal import now
 from records.models import AgentResult, ArmRecord, CaseRecord
@@ -233,6 +233,7 @@ class Case:
             gold_patch=self.instance.patch,
             allowed_tools=self.adapter.allowed_tools,
             request_log=self.folder.requests,
+            request_texts=self.context.run.path / REQUEST_TEXTS,
             cassette=self.folder.path / CASSETTE if settings.record else None,
             replayed=cassette(settings.recordings, self.id) if settings.recordings else None,
         )

@@ -20,6 +20,7 @@ from clawbench.run.environment_marks import Environment, Mark, Marks
 from clawbench.run.made_elsewhere import MadeElsewhere
 from clawbench.run.runtime_digest import runtime_digest
 from clawbench.run.settings import Settings
+from common.canonical_json import canonical_digest
 from evaluation import harness4
 from evaluation.harness import harness_version
 from evaluation.harness_client import MEMORY, PIDS
@@ -27,7 +28,6 @@ from evaluation.instances import InstanceError
 from evaluation.outcomes import Verdict
 from evaluation.rows import Taken
 from evaluation.sources import digest
-from records.files import canonical_json
 from records.journal import now
 from records.models import (
     CaseManifest,
@@ -119,7 +119,7 @@ def adapter_digest(claw: Adapter) -> str:
         for name, path in files.items()
         if "__pycache__" not in path.parts
     }
-    return sha256(canonical_json(digests)).hexdigest()
+    return canonical_digest(digests)
 
 
 def _commit() -> str | None:

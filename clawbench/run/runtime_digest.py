@@ -24,8 +24,9 @@ from typing import Any
 
 from adapters.base import Adapter
 from adapters.runtimes import MARKER
+from common.canonical_json import canonical_digest, canonical_json
 from common.errors import LastingError
-from records.files import canonical_json, digest_of, write_atomically
+from records.files import digest_of, write_atomically
 
 DIGEST = "sha256"
 """The marker's key for the digest of an installed runtime."""
@@ -69,7 +70,7 @@ def runtime_digest(claw: Adapter, home: Path, *, whole: bool = False) -> str:
                 f"`clawbench install {claw.name}` installs it again"
             )
         found[name] = digests.program
-    return sha256(canonical_json(found)).hexdigest()
+    return canonical_digest(found)
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def part_digests(part: Path, home: Path | None, *, whole: bool = False) -> PartD
         for name, (path, seen) in files.items()
     }
     program = {name: row for name, row in rows.items() if not _NOT_THE_PROGRAM.intersection(name.split("/"))}
-    found = PartDigests(*(sha256(canonical_json(one)).hexdigest() for one in (rows, program)))
+    found = PartDigests(canonical_digest(rows), canonical_digest(program))
     newest = max((max(seen.st_mtime_ns, seen.st_ctime_ns) for _, seen in files.values()), default=0)
     if store is not None and newest < time.time_ns() - _MAY_CHANGE_UNSEEN * 1e9:
         with suppress(OSError):  # without them it only takes longer

@@ -16,7 +16,7 @@ from evaluation.outcomes import POLICY, Outcome
 from records.case_id import CaseId
 from records.models import CaseManifest, CaseRecord, RunManifest
 from records.run_folder import RunDirectory
-from reports.comparison.manifest_differences import facts_of
+from reports.comparison.manifest_differences import FIRST_REQUEST, facts_of
 
 QUANTITIES = ("dollars", "tokens", "turns", "seconds")
 """What is compared beside the outcomes, for each case; an unknown value is None, never 0."""
@@ -123,7 +123,7 @@ def contenders_of(run: RunDirectory) -> Iterator[Contender]:
                 contender.languages[case.instance_id] = record.language_group
             if of_case is not None:
                 # what is known of patches made elsewhere is how they were judged, not how they came about
-                known = {} if contender.is_made_elsewhere else _facts(manifest, of_case)
+                known = {} if contender.is_made_elsewhere else _facts(manifest, of_case, record)
                 contender.facts[case.instance_id] = known
                 contender.repositories[case.instance_id] = of_case.repo
             for name in QUANTITIES:
@@ -132,8 +132,11 @@ def contenders_of(run: RunDirectory) -> Iterator[Contender]:
         yield contender
 
 
-def _facts(run: RunManifest, case: CaseManifest) -> dict[str, Any]:
-    """What both manifests say about a case; the run's has more about the claw and the suite."""
+def _facts(run: RunManifest, case: CaseManifest, record: CaseRecord | None) -> dict[str, Any]:
+    """What both manifests say about a case; the run's has more about the claw and the suite.
+
+    What its first request asked of the model is known only afterwards, and so is in its record.
+    """
     whole = {**run.facts(), **case.facts()}
     whole["settings"] = {**run.facts()["settings"], **whole["settings"]}
     claw = run.claws.get(case.claw.name)
@@ -141,6 +144,12 @@ def _facts(run: RunManifest, case: CaseManifest) -> dict[str, Any]:
     whole["clawbench"] = run.clawbench.model_dump(mode="json") if run.clawbench is not None else {}
     listed = by_id().get(case.instance_id)
     whole["rows"] = whole["rows"].get(listed.set_name, {}) if listed is not None else whole["rows"]
+    if record is not None and record.first_request is not None:
+        whole[FIRST_REQUEST] = {
+            **record.first_request.model_dump(),
+            "models": record.models,
+            "served_models": record.served_models,
+        }
     for name in ("claws", "limits", "created", "instance_id"):
         del whole[name]  # of other claws, of no effect on results, or what the cases are paired by
     return facts_of(whole)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+FIRST_REQUEST = "first_request"
+"""The facts of a case's first request. They are only compared if both cases have them: it is no setting of a case that it
+ended before it asked the model, and older versions of the suite recorded none."""
 HARMLESS = "harmless"
 UNKNOWN = "unknown"
 """The factor of a contender without a manifest: nothing is known about how its results came about."""
@@ -29,7 +32,10 @@ FACTORS: dict[str, tuple[str, ...]] = {
         "settings.served.context_window",
         "model.name",
         "model.context_window",
+        "first_request.models",
+        "first_request.served_models",
     ),
+    "request": ("first_request.settings", "first_request.tools_sha256", "first_request.api"),
     "provider": ("settings.served.behind", "settings.served.apis", "settings.served"),
     "budget": (
         "settings.agent_timeout",
@@ -56,16 +62,31 @@ FACTORS: dict[str, tuple[str, ...]] = {
         "engine.version",
         "engine.storage_driver",
         "gold",
+        # its parts are compared: claw, adapter and config. It may have the date in it
+        "first_request.system_sha256",
+        # what clients name a session or a user by
+        "first_request.settings.client_metadata",
+        "first_request.settings.metadata",
+        "first_request.settings.prompt_cache_key",
+        "first_request.settings.safety_identifier",
+        "first_request.settings.session_id",
+        "first_request.settings.user",
     ),
 }
 """The facts of each factor, as the beginnings of their paths; the longest beginning that fits counts."""
 
 _BELONGS_TO = {
-    "claw": ("version", "adapter", "config", "prompt"),
-    "model": ("provider",),
+    "claw": ("version", "adapter", "config", "prompt", "request"),
+    **dict.fromkeys(("version", "adapter", "config", "budget"), ("request",)),
+    "model": ("provider", "request"),
+    "provider": ("request",),
     "collection": ("prompt",),
 }
-"""Factors that cannot be the same if the first one differs: another claw has another adapter."""
+"""Factors that cannot be the same, or need not be, if the first one differs: another claw has another adapter."""
+
+
+_HAS_ASKED = f"{FIRST_REQUEST}.api"
+"""A fact of every first request."""
 
 
 class Role(StrEnum):
@@ -165,7 +186,11 @@ def _differences(
         return
     paths = dict.fromkeys(path for name in shared for side in (first, second) for path in side[name])
     for path in paths:
-        pairs = [(first[name].get(path), second[name].get(path)) for name in shared]
+        pairs = [
+            (first[name].get(path), second[name].get(path))
+            for name in shared
+            if not path.startswith(FIRST_REQUEST) or (_HAS_ASKED in first[name] and _HAS_ASKED in second[name])
+        ]
         different = [(a, b) for a, b in pairs if a != b]
         if different:
             a, b = different[0]

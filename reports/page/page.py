@@ -16,10 +16,11 @@ from typing import Any
 
 from records.files import write_atomically
 from records.journal import now
-from records.run_folder import RunDirectory
+from records.run_folder import PAGE, RunDirectory
 from reports.page.page_data import details, overview, page_rows
 
-PAGE = "report.html"
+__all__ = ["PAGE", "write_page"]
+
 _PARTS = Path(__file__).parent
 
 

@@ -418,7 +418,7 @@ def test_a_replayed_failure_counts_for_the_first_failure_with_workers_too(tmp_pa
 @pytest.mark.docker
 def test_other_rows_under_the_same_name_are_another_setting(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    rows.write_text("{}\n")
+    rows.write_text('{"instance_id": "one"}\n')
     words = ("-k", ONE, "--model=scripted:noop", f"--dataset={rows}")
     run_id = fresh_id("rows")
     assert run_bench(tmp_path, run_id, *words).counts == {"failed": 1}

@@ -155,14 +155,15 @@ def made(
     results: Mapping[str, Mapping[str, Outcome]],
     facts: Mapping[str, Any] | None = None,
     of_run: Mapping[str, Any] | None = None,
+    record: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> RunDirectory:
-    """A run with these outcomes by claw and instance, and other facts in its cases' manifests and in its own."""
+    """A run with these outcomes by claw and instance, and other facts in its cases' manifests and records and its own."""
     run = RunDirectory(path)
     run.open(RunManifest.model_validate({**made_up_manifest(results, **options).facts(), **(of_run or {})}))
     for claw, outcomes in results.items():
         for instance_id, outcome in outcomes.items():
-            folder = made_up_case(run, CaseId(claw, instance_id), outcome)
+            folder = made_up_case(run, CaseId(claw, instance_id), outcome, **(record or {}))
             manifest = folder.manifest()
             assert manifest is not None
             folder.keep_manifest(CaseManifest.model_validate({**manifest.facts(), **(facts or {})}))
@@ -208,6 +209,16 @@ def test_a_run_against_itself_shows_no_difference(tmp_path: Path) -> None:
     assert asked(run.path, run.path, "--expect-same").output == "all 12 cases ended alike\n"
 
 
+def test_who_asked_nothing_or_says_nothing_does_not_differ_in_the_request(tmp_path: Path) -> None:
+    asked_once = made(tmp_path / "first", {"nanobot": FEW}, record=ASKED)
+    of_a_session = {"settings": {"temperature": 0.1, "user": "a session's own name"}, "system_sha256": "2" * 64}
+    for name, told in {"old": None, "odd": ASKED | {"first_request": FIRST_REQUEST | of_a_session}}.items():
+        other = made(tmp_path / name, {"nanobot": FEW}, record=told)
+        done = asked(asked_once.path, other.path, "--format", "json")
+        found = json.loads(done.output)["pairs"][0]["comparability"]
+        assert (found["studied"], found["confounding"]) == ([], []), done.output
+
+
 SETTINGS: dict[str, tuple[str, Any]] = {
     "collection": ("collect", "message-fuzzy"),
     "model": ("model", "acme/big-2"),
@@ -236,7 +247,19 @@ FACTS: dict[str, dict[str, Any]] = {
 """The same for facts of the cases' manifests."""
 
 
-KINDS: dict[str, dict[str, Any]] = {"setting": dict(SETTINGS), "fact": dict(FACTS), "run": dict(OF_THE_RUN)}
+FIRST_REQUEST = {"api": "chat", "system_sha256": None, "tools_sha256": "1" * 64, "settings": {"temperature": 0.1}}
+ASKED: dict[str, Any] = {"models": ["big-1"], "served_models": ["big-1"], "first_request": FIRST_REQUEST}
+IN_RECORDS: dict[str, dict[str, Any]] = {
+    "request": {"first_request": FIRST_REQUEST | {"settings": {"temperature": 0.1, "max_tokens": 9}}},
+    "model": {"served_models": ["big-1-0401"]},
+}
+"""The same for what the cases' records say about the first request."""
+KINDS: dict[str, dict[str, Any]] = {
+    "setting": dict(SETTINGS),
+    "fact": dict(FACTS),
+    "run": dict(OF_THE_RUN),
+    "record": dict(IN_RECORDS),
+}
 PLANTED = [f"{kind}:{name}" for kind, names in KINDS.items() for name in names]
 
 
@@ -248,8 +271,11 @@ def test_a_confounder_of_each_factor_is_planted() -> None:
 def test_a_planted_confounder_is_named_and_hides_the_difference(factor: str, tmp_path: Path) -> None:
     """Two claws are under study, and the second had another prompt, budget, image, ... than the first."""
     kind, _, name = factor.partition(":")
-    first = made(tmp_path / "first", {"nanobot": FEW})
-    if kind == "setting":
+    first = made(tmp_path / "first", {"nanobot": FEW}, record=ASKED)
+    if kind == "record":
+        better = {"nanobot": dict.fromkeys(FEW, YES)}
+        second = made(tmp_path / "second", better, record=ASKED | IN_RECORDS[name])
+    elif kind == "setting":
         key, value = SETTINGS[name]
         second = made(
             tmp_path / "second", {"nanobot": dict.fromkeys(FEW, YES)}, settings_of(key, value), **{key: value}

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from aiohttp import web
 from support.dialects.clients import Wire
 from support.dialects.delivery import Trouble
 from support.dialects.profiles import ANTHROPIC, OPENAI, OPENROUTER, VLLM
-from support.dialects.server import MODEL, Brain, DialectServer
+from support.dialects.server import KEY, MODEL, Brain, DialectServer
 from support.relay_world import PATHS, PRICES, World, canned, named, post, relaying, request_of, socket_of
 from support.waiting import wait_for
 
@@ -290,6 +291,64 @@ def test_a_request_abandoned_while_it_waits_costs_nothing(tmp_path: Path, fields
         counts = world.client.close_case("case")
         assert (counts.turns, counts.unknown_usage, len(server.received)) == (1, 0, 1 + tries)
         assert [line["tries"] for line in world.log()] == [1, tries]
+
+
+SYSTEM: dict[Api, dict[str, Any]] = {
+    "chat": {"messages": [{"role": "system", "content": "Be brief."}, *request_of("chat")["messages"]]},
+    "responses": {"instructions": "Be brief."},
+    "messages": {"system": "Be brief."},
+}
+"""A request with a system prompt, in each wire format."""
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_the_first_request_is_described_as_it_went_out(fresh: World, api: Api, tmp_path: Path) -> None:
+    texts = tmp_path / "requests"
+    path = socket_of(fresh, allowed_tools=("exec",), request_texts=texts)
+    tools = [named(api, "exec"), named(api, "web_search")]
+    more = {**SYSTEM[api], "tools": tools, "temperature": 0.25, "metadata": {"a": [1]}}
+    assert post(path, PATHS[api], request_of(api, **more), **VERSION)[0] == 200
+    assert post(path, PATHS[api], request_of(api, temperature=1), **VERSION)[0] == 200
+    counts = fresh.client.close_case("case")
+    first = counts.first_request
+    assert first is not None
+    assert first.api == api
+    assert first.settings == {"max_tokens": 20, "temperature": 0.25, "metadata": '{"a": [1]}'}
+    assert (counts.models, counts.served_models) == ([MODEL], [fresh.log()[0]["served_model"]])
+    assert counts_of(fresh.log_path()).first_request == first
+    stored = {found.stem: found.read_bytes() for found in texts.iterdir()}
+    assert stored.keys() == {first.system_sha256, first.tools_sha256}
+    assert all(sha256(text).hexdigest() == name for name, text in stored.items())
+    assert json.loads(stored[str(first.tools_sha256)]) == {"tools": [named(api, "exec")]}
+    assert b"Be brief." in stored[str(first.system_sha256)]
+    assert b"Hello." not in stored[str(first.system_sha256)]
+
+
+def test_an_odd_first_request_is_described_too(fresh: World, tmp_path: Path) -> None:
+    """Whatever a claw sends, the case's counts can be read."""
+    path = socket_of(fresh, request_texts=tmp_path)
+    odd = {
+        "temperature": float("nan"),
+        "seed": 1 << 80,
+        "user": "\ud800\x1b" * 1000,
+        "a\ud800": None,
+        "top_p": 1.0,
+    }
+    many = {f"x{number}": number for number in range(200)}
+    tool = named("chat", "exec") | {"limit": float("inf"), KEY: KEY}
+    post(path, PATHS["chat"], json.dumps(request_of("chat", tools=[tool], **odd, **many)).encode())
+    counts = fresh.client.close_case("case")
+    first = counts.first_request
+    assert first is not None
+    assert len(first.settings) == 50
+    assert first.settings["temperature"] == "NaN"
+    assert first.settings["seed"] == str(1 << 80)
+    assert first.settings["top_p"] == 1.0
+    assert str(first.settings["user"]).startswith("sha256:")
+    assert "a\\ud800" in first.settings
+    assert counts_of(fresh.log_path()).first_request == first
+    (text,) = tmp_path.iterdir()
+    assert KEY.encode() not in text.read_bytes()
 
 
 def test_the_log_adds_up_to_the_counts(tmp_path: Path) -> None:
