@@ -90,8 +90,9 @@ class _Containers:
 
     def create(self, **settings: Any) -> Any:
         # without an init process the harness waits 15 seconds for a container to stop; the user's proxy
-        # settings may contain a password
-        settings |= {"init": True, "labels": self._labels, "use_config_proxy": False, **self._confinement}
+        # settings may contain a password; the harness's command is to run whatever the image's entry point is
+        ours = {"init": True, "labels": self._labels, "use_config_proxy": False, "entrypoint": []}
+        settings |= {**ours, **self._confinement}
         if self._image is not None:
             settings["image"] = self._image
             settings.pop("platform", None)  # it is the image's

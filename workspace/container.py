@@ -26,6 +26,9 @@ from workspace.workspace_errors import WorkspaceError
 
 GATEWAY_PORT = 41411
 _SOCKET_MOUNT = "/gateway"
+_PROXIES = [
+    name for kind in ("http", "https", "ftp", "all", "no") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())
+]
 _NEEDED_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
 """What package managers, test suites and `su` need; none reaches beyond the container."""
 
@@ -122,7 +125,8 @@ def open_workspace(
             memswap_limit=limits.memory,
             cap_add=_NEEDED_CAPABILITIES,
             working_dir=WORKDIR,
-            environment=dict(environment),
+            # a proxy in the image's environment would get the claw's requests to the gateway; None unsets
+            environment={**dict.fromkeys(_PROXIES), **environment},
             hostname="workspace",
             volumes=[f"{source}:{target}:ro" for target, source in mounts.items()],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -477,6 +478,21 @@ def test_the_users_proxy_settings_get_into_no_container(
             assert "192.0.2.1" not in told(workspace, "env")
     finally:
         theirs.close()
+
+
+def test_the_proxy_of_an_image_does_not_stand_between_the_claw_and_the_gateway(
+    client: docker.DockerClient,
+) -> None:
+    proxies = [f"ENV {name}=http://192.0.2.1:3128" for name in ("http_proxy", "HTTPS_PROXY", "all_proxy")]
+    text = "\n".join([f"FROM {any_image(client)}", *proxies, "ENV OTHER=kept"])
+    image, _ = client.images.build(fileobj=io.BytesIO(text.encode()), labels=labels(RUN_ID))
+    try:
+        with opened(client, image=str(image.id), environment={"GIVEN": "kept too"}) as workspace:
+            seen = told(workspace, "env").splitlines()
+    finally:
+        client.images.remove(image.id, force=True)
+    assert not [line for line in seen if "proxy" in line.lower()]
+    assert {"OTHER=kept", "GIVEN=kept too"} <= set(seen)
 
 
 # -- files -----------------------------------------------------------------------------------------------------

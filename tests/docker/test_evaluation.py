@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 import uuid
@@ -120,6 +121,14 @@ class TestJudge:
         assert not int(said["CAPABILITIES"], 16) & 1 << 21, "SYS_ADMIN"
         assert (said["NETWORK"], said["PIDS"]) == ("lo", str(PIDS))
         assert not re.search(r"^(MOUNTED|CGROUP)$", output, re.MULTILINE)
+
+    def test_an_image_with_an_entry_point_is_judged(self, verdict_on, instance, client, prepared) -> None:
+        text = f'FROM {prepared.evaluation}\nENTRYPOINT ["/bin/false"]\n'
+        image, _ = client.images.build(fileobj=io.BytesIO(text.encode()), labels=labels("test-evaluation"))
+        try:
+            assert verdict_on(instance.patch, image.id).verdict is Verdict.RESOLVED
+        finally:
+            client.images.remove(image.id, force=True)
 
     def test_an_edit_that_fixes_nothing_is_unresolved_and_names_the_tests(self, verdict_on, instance) -> None:
         nothing = "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n"
