@@ -16,7 +16,7 @@ from typing import Any
 
 from gateway.case_models import Api, FirstRequest, Scalar
 from gateway.exchange import plain
-from gateway.redact import mask_bytes
+from gateway.redact import mask, mask_bytes
 from gateway.tool_filter import TOOL_LISTS
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -54,7 +54,7 @@ def first_request(
         api=api,
         system_sha256=_stored(system, store, secrets),
         tools_sha256=_stored(tools, store, secrets),
-        settings={plain(name)[:_LONGEST]: _setting(body[name]) for name in names},
+        settings={plain(mask(name, secrets))[:_LONGEST]: _setting(body[name], secrets) for name in names},
     )
 
 
@@ -77,8 +77,8 @@ def _stored(value: Mapping[str, Any], store: Path | None, secrets: Iterable[str]
     return digest
 
 
-def _setting(value: Any) -> Scalar:
-    """A setting as it may be kept: a number, a truth value, or a text of limited length."""
+def _setting(value: Any, secrets: Iterable[str]) -> Scalar:
+    """A setting as it may be kept: a number, a truth value, or a text of limited length without any secret."""
     match value:
         case None | bool():
             return value
@@ -86,5 +86,5 @@ def _setting(value: Any) -> Scalar:
             return value
         case float() if math.isfinite(value):
             return value
-    text = plain(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = plain(mask(value if isinstance(value, str) else json.dumps(value, sort_keys=True), secrets))
     return text if len(text) <= _LONGEST else f"sha256:{sha256(text.encode()).hexdigest()}"
