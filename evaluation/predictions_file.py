@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -100,19 +101,21 @@ def _entries(file: Path, text: str) -> Iterator[_Found]:
     """The entries of a file, whatever its name ends in."""
     try:
         whole = json.loads(text, object_pairs_hook=_Pairs)
+    except RecursionError as error:
+        raise PredictionsError(f"{file}: it is nested too deep") from error
     except ValueError:
         yield from _json_lines(file, text)
         return
     if isinstance(whole, list) and not isinstance(whole, _Pairs):
         for number, value in enumerate(whole, 1):
-            yield _entry(f"element {number}", value)
+            yield _entry(file, f"element {number}", value)
     elif isinstance(whole, _Pairs) and whole.as_dict().keys() & {"instance_id", "model_patch"}:
-        yield _entry("line 1", whole)
+        yield _entry(file, "line 1", whole)
     elif isinstance(whole, _Pairs):
         for number, (name, value) in enumerate(whole, 1):
             place = f"entry {number} ({name})"
             found = _Pairs([("model_patch", value)]) if value is None or isinstance(value, str) else value
-            entry = _entry(place, found)
+            entry = _entry(file, place, found)
             told = entry.values.get("instance_id", name)
             if told != name:
                 raise PredictionsError(f"{file}, {place}: its instance_id is {told!r}")
@@ -126,9 +129,10 @@ def _json_lines(file: Path, text: str) -> Iterator[_Found]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield _entry(f"line {number}", json.loads(line, object_pairs_hook=_Pairs))
-            except ValueError as error:
+                value = json.loads(line, object_pairs_hook=_Pairs)
+            except (ValueError, RecursionError) as error:
                 raise PredictionsError(f"{file}, line {number}: it is no JSON: {error}") from error
+            yield _entry(file, f"line {number}", value)
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -138,9 +142,14 @@ class _Pairs(list[tuple[str, Any]]):
         return dict(self)
 
 
-def _entry(place: str, value: object) -> _Found:
+def _entry(file: Path, place: str, value: object) -> _Found:
     if not isinstance(value, _Pairs):
-        raise PredictionsError(f"{place}: a prediction must be an object, this is a {type(value).__name__}")
+        raise PredictionsError(
+            f"{file}, {place}: a prediction must be an object, this is a {type(value).__name__}"
+        )
+    repeated = [name for name, count in Counter(name for name, _ in value).items() if count > 1]
+    if repeated:
+        raise PredictionsError(f"{file}, {place}: it has {', '.join(repeated)} more than once")
     return _Found(place, value.as_dict())
 
 
@@ -153,7 +162,7 @@ def _fault_of(entry: _Found, places: Mapping[str, str], known: Collection[str]) 
         return f"{name} has no model_patch, only {_keys(entry)}"
     is_text = patch is None or (isinstance(patch, str) and not re.search("[\ud800-\udfff]", patch))
     if not is_text:
-        what = "text with half of a surrogate pair" if isinstance(patch, str) else f"a {type(patch).__name__}"
+        what = "text with half of a surrogate pair" if isinstance(patch, str) else _kind(patch)
         return f"the model_patch of {name} is {what}, not text"
     if name in places:
         return f"{name} is already in {places[name]}"
@@ -161,6 +170,10 @@ def _fault_of(entry: _Found, places: Mapping[str, str], known: Collection[str]) 
         near = _nearest(name, known)
         return f"unknown instance {name}" + (f"; did you mean {near}?" if near else "")
     return ""
+
+
+def _kind(value: object) -> str:
+    return "an object" if isinstance(value, _Pairs) else f"a {type(value).__name__}"
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:

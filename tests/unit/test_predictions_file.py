@@ -153,3 +153,22 @@ def test_contenders_are_named_after_their_model_or_by_the_user(model: str, name:
     file.write_text(json.dumps({"acme__tool-1": {"model_patch": PATCH, "model_name_or_path": model}}))
     assert list(contenders([str(file)], KNOWN)) == [name]
     assert list(contenders([f"mine={file}"], KNOWN)) == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '{"instance_id":"acme__tool-1","model_patch":"one","model_patch":"two"}',
+            "line 1: it has model_patch more than",
+        ),
+        ('{"instance_id":"acme__tool-1","model_patch":{"a":1}}', "is an object, not text"),
+        ("[1]", "p.json, element 1: a prediction must be an object"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"instance_id":"acme__tool-1","model_patch":""}\n' + "[" * 100_000, "line 2: it is no JSON"),
+    ],
+)
+def test_odd_objects_are_refused_with_their_places(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(PredictionsError, match=told):
+        read_predictions(tmp_path / "p.json", KNOWN)
