@@ -44,6 +44,7 @@ class Checkout:
         self.folder.mkdir(parents=True)
         git(folder, "init", "--quiet", "--bare", "--template=", str(self._repository))
         self._patch = folder / "collected.patch"
+        self._names = frozenset(files)
         self._write(files)
         self.start = self._tree()
 
@@ -105,7 +106,8 @@ class Checkout:
                 if is_applied:
                     break
             for path in self.folder.rglob("*"):
-                if path.suffix in (".rej", ".orig"):  # what the commands leave for a reader
+                is_own = str(path.relative_to(self.folder)) in self._names
+                if path.suffix in (".rej", ".orig") and not is_own:  # what the commands leave for a reader
                     path.unlink()
             return Applied(self._change(), is_applied, said)
         finally:

@@ -104,6 +104,12 @@ def test_other_trees_are_told_apart(tmp_path: Path) -> None:
     assert kind(checkout.edited({"new": b"\0"})) is Kind.WRONG_FILE
 
 
+def test_a_repositorys_own_files_named_like_leftovers_stay(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / "x", {**START, "b.txt.orig": b"ours\n"})
+    wanted = checkout.edited({"b.txt": b"one\n2\n"})
+    assert checkout.apply(wanted.diff, FUZZY).change == wanted
+
+
 def test_the_start_tree_is_back_after_each_call(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path / "x", START)
     wanted = checkout.edited({"new/file": b"1\n", "b.txt": b"one\n2\n"})
